@@ -1,0 +1,57 @@
+# make tables [PROFILE=demo|released|live] [STUDY=all|alienbench|…] [SMOKE=1]   regenerate every table
+# make test                                                                      set up and run all tests
+# make lab                                                                       JupyterLab
+# PYTHON=…/bin/python uses an environment of your own (conda: environment.yml) instead of .venv.
+
+PROFILE ?= demo
+STUDY   ?= all
+SMOKE   ?= 0
+CORES   ?=
+# The torch that setup tries first; any torch from 2.2 on serves (TORCH=torch takes the newest).
+TORCH   ?= torch==2.13.0
+BASE    ?= python3
+VENV    := .venv
+export COMPENDIUM_MIRROR
+
+ifdef PYTHON
+READY :=
+else
+PYTHON := $(VENV)/bin/python
+READY  := $(VENV)/.ready
+endif
+
+.PHONY: tables test lab bench refresh live-estimate setup clean
+.DEFAULT_GOAL := tables
+
+tables: $(READY)
+	@$(PYTHON) -m lib.run --profile $(PROFILE) --study $(STUDY) --smoke "$(SMOKE)" --cores "$(CORES)"
+
+test: $(READY)
+	@$(PYTHON) -m pytest
+
+lab: $(READY)
+	@$(PYTHON) -m jupyterlab --notebook-dir=. notebooks/00_start_here.ipynb
+
+bench: $(READY)
+	@for bench in tests/bench/bench_*.py; do echo "== $$bench"; $(PYTHON) $$bench || exit 1; done
+
+# Execute the committed notebooks with their defaults and store the outputs that `make test` compares.
+refresh: $(READY)
+	@$(PYTHON) -m lib.refresh $(NOTEBOOKS)
+
+live-estimate: $(READY)
+	@$(PYTHON) -m lib.models.live --study $(STUDY)
+
+setup: $(READY)
+
+$(VENV)/.ready: pyproject.toml requirements.lock
+	$(BASE) -m venv $(VENV)
+	$(VENV)/bin/python -c "import torch" 2>/dev/null \
+	  || $(VENV)/bin/python -m pip install --quiet "$(TORCH)" \
+	  || $(VENV)/bin/python -m pip install --quiet "torch>=2.2"
+	$(VENV)/bin/python -m pip install --quiet --requirement requirements.lock
+	$(VENV)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+clean:
+	rm -rf build figures/demo figures/released figures/live figures/*-smoke .snakemake

@@ -1,0 +1,83 @@
+"""One rule a notebook, each read from the notebook's own metadata; then cells, verification and their page.
+
+Options come through --config: profile (demo, released, live), study (all or one), smoke (0, 1), build (folder).
+"""
+
+import json
+import os
+
+from lib.chain import check_params, notebooks
+from lib.params import profile_params
+from lib.paths import ROOT, STUDIES, from_root, shown
+
+PROFILE = config.get("profile", "demo")
+SMOKE = str(config.get("smoke", "0")) not in ("0", "", "false", "False")
+OUT = from_root(config.get("build") or f"build/{PROFILE}{'-smoke' if SMOKE else ''}")
+BOOKS = notebooks(config.get("study", "all"), PROFILE)
+SHOWN = [study for study in STUDIES if any(book.study == study for book in BOOKS)]
+SOURCE = profile_params(PROFILE)["source"]
+MIRROR = os.environ.get("COMPENDIUM_MIRROR", "")
+VALUES = {study: check_params(study, [b for b in BOOKS if b.study == study], PROFILE, SMOKE) for study in SHOWN}
+CELLS = {book.rule: OUT / "cells" / book.study / f"{book.name}.csv" for book in BOOKS}
+
+
+def parameters_of(book):
+    """Everything papermill hands to the notebook: the runner's own names, its needs, its params keys."""
+    frame = {"profile": PROFILE, "out": shown(OUT), "source": SOURCE, "mirror": MIRROR,
+             "cells": str(OUT / "cells" / book.study)}
+    return {
+        **{name: frame[name] for name in frame if name in book.parameters},
+        **{name: str(OUT / relative) for name, relative in book.needs.items()},
+        **book.values(VALUES[book.study]),
+    }
+
+
+rule tables:
+    input:
+        OUT / "verification.csv",
+        OUT / "verification.html",
+        OUT / "cells.csv",
+
+
+for book in BOOKS:
+    before = [CELLS[b.rule] for b in BOOKS if b.study == book.study and b.name < book.name]
+
+    rule:
+        name:
+            book.rule
+        input:
+            code=book.code_inputs(),
+            needs=book.inputs(OUT),
+            # a notebook with the parameter `cells` reads those of the study's notebooks before it
+            cells=before if "cells" in book.parameters else [],
+        output:
+            book.outputs(OUT),
+        params:
+            values=json.dumps(parameters_of(book), sort_keys=True),
+            notebook=shown(book.path),
+        message:
+            f"{book.study}/{book.name}"
+        shell:
+            "python -m lib.execute {params.notebook:q} {output[0]:q} {params.values:q}"
+
+
+rule verify:
+    input:
+        cells=list(CELLS.values()),
+        published=[f"data/published/{study}.csv" for study in SHOWN],
+        contradictions=[path for study in SHOWN
+                        if os.path.exists(ROOT / (path := f"data/published/{study}_contradictions.yaml"))],
+        code=["lib/verify.py", "lib/report.py", "lib/cells.py"],
+    output:
+        OUT / "cells.csv",
+        OUT / "derived.csv",
+        OUT / "verification.csv",
+        OUT / "verification.html",
+    params:
+        profile=PROFILE,
+        studies=",".join(SHOWN),
+        out=str(OUT),
+    message:
+        "verification"
+    shell:
+        "python -m lib.verify {params.profile} {params.studies} {params.out:q} {input.cells:q}"

@@ -1,0 +1,1 @@
+"""Tested estimators, and the few things the notebooks share."""

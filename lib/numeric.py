@@ -1,0 +1,82 @@
+"""Numerical ground shared by the estimator rooms: ranks that know a tie when they see one, and chunk sizes."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+# Two numbers closer than this (relative to the larger) are one number written twice: the same features summed
+# in another order differ by about 1e-15, and no instrument in these studies resolves 1e-12.
+TIE_RTOL = 1e-12
+
+# Cells of the widest working array that one chunk of replicates may fill (8 MiB of float64). It bounds memory
+# only: results are the same for every value.
+CHUNK_CELLS = 1 << 20
+
+
+def chunk_sizes(total: int, width: int) -> Iterator[int]:
+    """Split `total` replicates into chunks of at most CHUNK_CELLS // `width` (at least one each)."""
+    size = max(1, CHUNK_CELLS // max(1, width))
+    for start in range(0, total, size):
+        yield min(size, total - start)
+
+
+def check_replicates(B: int, rng) -> None:
+    """Raise ValueError unless `B` is a positive whole number and `rng` a numpy Generator."""
+    if not isinstance(rng, np.random.Generator):
+        raise ValueError(f"rng must be a numpy.random.Generator, got {type(rng).__name__}")
+    if isinstance(B, bool) or not isinstance(B, (int, np.integer)) or B < 1:
+        raise ValueError(f"the number of replicates must be a whole number >= 1, got {B!r}")
+
+
+def average_ranks(values) -> np.ndarray:
+    """Ranks along the last axis, 1 = smallest, tied values sharing their average rank.
+
+    values[..., item]; NaN (missing) is not ranked and stays NaN. Neighbours within TIE_RTOL of each other tie.
+    """
+    return _ranks(values, average=True)
+
+
+def minimum_ranks(values) -> np.ndarray:
+    """As `average_ranks`, but tied values all take the lowest rank of their group (competition ranking)."""
+    return _ranks(values, average=False)
+
+
+def _ranks(values, average: bool) -> np.ndarray:
+    values = np.asarray(values)
+    exact = values.dtype.kind in "iub"
+    values = values.astype(float)
+    if values.ndim == 0:
+        raise ValueError("ranks need at least one axis")
+    n = values.shape[-1]
+    if n == 0:
+        return values
+    order = np.argsort(values, axis=-1, kind="stable")
+    ordered = np.take_along_axis(values, order, axis=-1)
+    low, high = ordered[..., :-1], ordered[..., 1:]
+    with np.errstate(invalid="ignore"):
+        tolerance = 0.0 if exact else TIE_RTOL * np.maximum(np.abs(low), np.abs(high))
+        tied = (high == low) | (high - low <= tolerance)  # the equality covers a pair of infinities
+    position = np.broadcast_to(np.arange(n), values.shape)
+    opens = np.ones(values.shape, dtype=bool)
+    opens[..., 1:] = ~tied
+    first = np.maximum.accumulate(np.where(opens, position, 0), axis=-1)
+    closes = np.ones(values.shape, dtype=bool)
+    closes[..., :-1] = ~tied
+    last = np.where(closes, position, n - 1)[..., ::-1]
+    last = np.minimum.accumulate(last, axis=-1)[..., ::-1]
+    sorted_ranks = (first + last) / 2 + 1 if average else first + 1.0
+    result = np.empty(values.shape)
+    np.put_along_axis(result, order, sorted_ranks, axis=-1)
+    result[np.isnan(values)] = np.nan
+    return result
+
+
+def centred_ranks(values) -> np.ndarray:
+    """Twice the average rank less its mean, missing as 0: whole numbers, so that sums of products are exact.
+
+    Exact sums make equal correlations equal to the last bit, whatever order they were computed in; a rho can
+    then be compared with a permutation null that holds the same rho.
+    """
+    doubled = 2 * average_ranks(values)
+    observed = ~np.isnan(doubled)
+    return np.where(observed, doubled - (observed.sum(axis=-1, keepdims=True) + 1), 0.0)

@@ -1,0 +1,136 @@
+"""The page a notebook writes on: its cells, tables, figures and files, each in the one place it belongs.
+
+A notebook opens a `Page`, puts numbers at their addresses while it argues, and closes it. Nothing is
+written to the cells file before `close`, so a notebook that fails half-way leaves no half table behind.
+"""
+
+import zlib
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+
+from lib import cells as cells_module
+from lib.files import atomic_write, write_csv_atomic
+from lib.params import ParamsError, study_params
+from lib.paths import FIGURES, ROOT, STUDIES, from_root
+
+
+def figures_folder(out) -> Path:
+    """Where a run's figures go: figures/<name> for the chain's build/<name>, else figures/ inside `out`."""
+    out = from_root(out)
+    by_chain = out.parent == ROOT / "build" and out.name != "lab"
+    return FIGURES / out.name if by_chain else out / "figures"
+
+
+class Page:
+    """The outputs of one notebook.
+
+    Parameters
+    ----------
+    study, name : e.g. "alienbench", "03_scores" (the notebook's own file name without ending).
+    profile : demo, released or live; decides where figures go.
+    out : folder of everything else, relative to the project's root; the chain passes build/<profile>,
+        a notebook run by hand writes to build/lab and never disturbs the chain's results.
+    """
+
+    def __init__(self, study: str, name: str, *, profile: str = "demo", out: str = "build/lab"):
+        if study not in (*STUDIES, "compendium"):
+            raise cells_module.CellsError(f"study {study!r} is not one of {', '.join(STUDIES)}")
+        self.study, self.name, self.profile = study, name, profile
+        self.out = from_root(out)
+        self.figures = figures_folder(self.out) / study
+        self._rows, self._taken = [], set()
+
+    def cell(self, exhibit, row, column, value, *, lo=None, hi=None, decimals=None, note=""):
+        """Put one computed number at its address.
+
+        `value` may be missing (None or NaN) only with a `note` saying why. Raises CellsError for a value
+        without a number or note, and for an address this notebook has filled already.
+        """
+        self._put("data", exhibit, row, column, value, lo, hi, decimals, note)
+
+    def cells(self, exhibit, frame: pd.DataFrame, *, lo=None, hi=None, decimals=None, note=""):
+        """Put a whole table: index = rows, columns = columns; `lo`, `hi` are frames of the same shape.
+
+        Entries that are missing get the note "undefined" unless `note` says more.
+        """
+        for row in frame.index:
+            for column in frame.columns:
+                value = frame.at[row, column]
+                bounds = [None if bound is None or column not in bound else bound.at[row, column]
+                          for bound in (lo, hi)]
+                said = note or ("undefined" if pd.isna(value) else "")
+                self.cell(exhibit, row, column, value, lo=bounds[0], hi=bounds[1], decimals=decimals, note=said)
+
+    def derived(self, exhibit, row, column, value, *, lo=None, hi=None, decimals=None, note=""):
+        """Put a number recomputed from other numbers that the same paper prints, at the printed number's address."""
+        self._put("printed", exhibit, row, column, value, lo, hi, decimals, note)
+
+    def close(self) -> Path:
+        """Write this notebook's cells (build/…/cells/<study>/<name>.csv) and return the path."""
+        columns = [*cells_module.ADDRESS, *cells_module.VALUES, "basis", "notebook", "execution"]
+        frame = pd.DataFrame(self._rows, columns=columns)
+        return write_csv_atomic(self.out / "cells" / self.study / f"{self.name}.csv", frame)
+
+    def params(self, **given):
+        """The values of params keys: what the notebook was given, and for each None what params/<study>.yaml says.
+
+        Raises ParamsError for a name that is no key of the study.
+        """
+        known = study_params(self.study, self.profile)
+        for name in given:
+            if name not in known:
+                raise ParamsError(f"{name!r} is no key of params/{self.study}.yaml; it has {', '.join(known)}")
+        return SimpleNamespace(**{name: known[name] if value is None else value for name, value in given.items()})
+
+    def rng(self, seed: int, label: str) -> np.random.Generator:
+        """A generator of its own for one use: the same draws whatever else the notebook draws, and in any order."""
+        return np.random.default_rng([seed, zlib.crc32(f"{self.study}/{label}".encode())])
+
+    def path(self, relative) -> Path:
+        """A path below this run's folder, its parent made."""
+        path = self.out / relative
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def save_csv(self, frame: pd.DataFrame, relative, index: bool = False) -> Path:
+        """Write a table for the notebooks after this one (whole or not at all)."""
+        return write_csv_atomic(self.out / relative, frame, index=index)
+
+    def save_figure(self, figure, name: str) -> Path:
+        """Write a figure as PNG and SVG, the same bytes each time (no dates, stable ids); return the PNG's path."""
+        for ending, metadata in (("svg", {"Date": None, "Creator": None}), ("png", {"Software": None})):
+            with atomic_write(self.figures / f"{name}.{ending}", suffix=f".{ending}") as temporary:
+                figure.savefig(temporary, metadata=metadata, bbox_inches="tight")
+        return self.figures / f"{name}.png"
+
+    def save_tables(self, tables: dict) -> list[Path]:
+        """Render tables {name: lib.tables.Table} as HTML, LaTeX and CSV under tables/<study>/."""
+        from lib.tables import write_table  # jinja2 is needed by the table notebooks alone
+
+        folder = self.out / "tables" / self.study
+        return [path for name, table in tables.items() for path in write_table(table, folder, name)]
+
+    def _put(self, basis, exhibit, row, column, value, lo, hi, decimals, note):
+        key = (basis, str(exhibit), str(row), str(column))
+        shown = f"{self.study}/{exhibit}[{row}, {column}]"
+        if key in self._taken:
+            raise cells_module.CellsError(f"the address {shown} is filled twice in {self.name}")
+        if (value is None or pd.isna(value)) and not note:
+            raise cells_module.CellsError(f"{shown}: a missing value needs a note that says why")
+        self._taken.add(key)
+        numbers = [np.nan if number is None else float(number) for number in (value, lo, hi)]
+        self._rows.append([self.study, *key[1:], *numbers, decimals, note, basis,
+                           f"{self.study}/{self.name}", _execution_count()])
+
+
+def _execution_count() -> int | None:
+    """The number of the notebook cell that runs now (verification turns it into a link); None outside Jupyter."""
+    try:
+        from IPython import get_ipython
+    except ImportError:
+        return None
+    shell = get_ipython()
+    return None if shell is None else shell.execution_count

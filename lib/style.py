@@ -1,0 +1,131 @@
+"""Figures: one look for all of them, and the few shapes that several notebooks draw."""
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+
+# Okabe and Ito's palette: told apart by readers with any colour vision.
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
+HUMAN = "#0072B2"
+MODEL = "#D55E00"
+MUTED = "#8A8F98"
+
+
+def use() -> None:
+    """Set the house style for this process: small, quiet, the same bytes on each run."""
+    matplotlib.rcParams.update({
+        "figure.dpi": 110, "savefig.dpi": 160, "figure.facecolor": "white", "font.size": 9.5,
+        "font.family": "DejaVu Sans", "axes.spines.top": False, "axes.spines.right": False,
+        "axes.titlesize": 10.5, "axes.titleweight": "bold", "axes.titlelocation": "left", "axes.grid": False,
+        "legend.frameon": False, "svg.hashsalt": "compendium", "svg.fonttype": "none",
+        "axes.prop_cycle": matplotlib.cycler(color=PALETTE),
+    })
+
+
+def radar(panels: dict, spokes, *, colors: dict | None = None, columns: int = 4, reference=None):
+    """Small multiples of radar charts on a 0-1 scale.
+
+    Parameters
+    ----------
+    panels : {label: values[spoke]}, drawn in order.
+    spokes : labels of the spokes.
+    colors : {label: colour} for panels that should stand out.
+    reference : label of a panel whose outline is repeated in grey in every other one.
+    """
+    angles = np.linspace(0, 2 * np.pi, len(spokes), endpoint=False)
+    rows = -(-len(panels) // columns)
+    figure, axes = plt.subplots(rows, columns, figsize=(2.75 * columns, 2.85 * rows),
+                                subplot_kw={"projection": "polar"}, squeeze=False)
+    for axis in axes.flat[len(panels):]:
+        axis.set_visible(False)
+    for axis, (label, values) in zip(axes.flat, panels.items()):
+        color = (colors or {}).get(label, MODEL)
+        if reference is not None and label != reference:
+            _ring(axis, angles, panels[reference], color=MUTED, linewidth=1, linestyle=(0, (3, 2)))
+        _ring(axis, angles, values, color=color, linewidth=1.6)
+        axis.fill(angles, values, color=color, alpha=0.22)
+        axis.set_theta_offset(np.pi / 2)
+        axis.set_theta_direction(-1)
+        axis.set_ylim(0, 1)
+        axis.set_yticks([0.5, 1], labels=[])
+        axis.set_xticks(angles, labels=spokes, fontsize=6.5)
+        axis.tick_params(pad=0)
+        axis.spines["polar"].set_color("#CCD1D7")
+        axis.set_title(label, fontsize=9, loc="center", pad=10)
+    figure.tight_layout()
+    return figure
+
+
+def _ring(axis, angles, values, **options):
+    axis.plot(np.append(angles, angles[0]), np.append(values, values[0]), **options)
+
+
+def strip(groups: dict, points: dict, *, colors: dict, xlabel: str, rng, limits=None, means=None):
+    """Horizontal strips of points, one row a group, with the group's mean and interval as a diamond.
+
+    Parameters
+    ----------
+    groups : {group: label} from top to bottom.
+    points : {(group, series): values}; every series has its colour in `colors` {series: colour}.
+    rng : numpy Generator for the vertical jitter.
+    means : {group: (mean, lo, hi)}.
+    """
+    figure, axis = plt.subplots(figsize=(8, 0.52 * len(groups) + 1.4))
+    place = {group: -i for i, group in enumerate(groups)}
+    for (group, series), values in points.items():
+        height = place[group] + rng.uniform(-0.3, 0.3, len(values))
+        axis.scatter(values, height, s=7, alpha=0.55, color=colors[series], linewidths=0)
+    for group, (mean, lo, hi) in (means or {}).items():
+        axis.errorbar(mean, place[group], xerr=[[mean - lo], [hi - mean]], fmt="D", color="black", ms=5, capsize=3,
+                      elinewidth=1.4)
+    for series, color in colors.items():
+        axis.scatter([], [], s=22, color=color, label=series)
+    axis.errorbar([], [], xerr=[], fmt="D", color="black", ms=5, label="Mean (95% CI)")
+    axis.set_yticks(list(place.values()), labels=list(groups.values()))
+    axis.tick_params(axis="y", length=0)
+    axis.spines["left"].set_visible(False)
+    axis.set_xlabel(xlabel)
+    if limits:
+        axis.set_xlim(*limits)
+    axis.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8)
+    return figure
+
+
+def heat(values, rows, columns, *, marks=None, limits=(-1, 1), cmap="RdBu_r", label="", size=None, decimals=2):
+    """A heat map with its numbers written in; missing entries stay grey with a dash.
+
+    `values[row, column]`; `marks` (same shape, strings) are appended to the numbers (stars, daggers).
+    """
+    values = np.asarray(values, dtype=float)
+    figure, axis = plt.subplots(figsize=size or (0.72 * len(columns) + 2.6, 0.36 * len(rows) + 1.5))
+    shade = matplotlib.colormaps[cmap].with_extremes(bad="#E3E6EA")
+    image = axis.imshow(np.ma.masked_invalid(values), cmap=shade, vmin=limits[0], vmax=limits[1], aspect="auto")
+    middle, span = sum(limits) / 2, limits[1] - limits[0]
+    for i, j in np.ndindex(values.shape):
+        missing = np.isnan(values[i, j])
+        text = "–" if missing else f"{values[i, j]:.{decimals}f}".replace("-", "−")
+        text += "" if marks is None or missing else str(marks[i][j])
+        deep = cmap.startswith("RdBu") and not missing and abs(values[i, j] - middle) > 0.33 * span
+        axis.text(j, i, text, ha="center", va="center", fontsize=7.5, color="white" if deep else "#1b1f24")
+    axis.set_xticks(range(len(columns)), labels=columns, rotation=35, ha="right")
+    axis.set_yticks(range(len(rows)), labels=rows)
+    axis.tick_params(length=0)
+    axis.spines[:].set_visible(False)
+    figure.colorbar(image, ax=axis, label=label, shrink=0.85, pad=0.02).outline.set_visible(False)
+    return figure
+
+
+def dot_interval(labels, estimates, lows, highs, *, xlabel: str, reference=None, colors=None, size=None):
+    """Estimates with their intervals, one row each, from top to bottom; `reference` draws a vertical line."""
+    estimates, lows, highs = (np.asarray(values, dtype=float) for values in (estimates, lows, highs))
+    figure, axis = plt.subplots(figsize=size or (6.5, 0.33 * len(labels) + 1.1))
+    height = -np.arange(len(labels))
+    for i, y in enumerate(height):
+        color = PALETTE[0] if colors is None else colors[i]
+        axis.plot([lows[i], highs[i]], [y, y], color=color, linewidth=1.6)
+        axis.plot(estimates[i], y, "o", color=color, ms=5)
+    if reference is not None:
+        axis.axvline(reference, color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
+    axis.set_yticks(height, labels=labels)
+    axis.set_xlabel(xlabel)
+    return figure

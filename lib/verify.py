@@ -1,0 +1,177 @@
+"""Verification: join what was computed to what the papers print, and give every printed number one status.
+
+`python -m lib.verify PROFILE STUDIES OUT CELLS…` writes cells.csv, derived.csv, verification.csv and
+verification.html into OUT. Statuses:
+
+reproduced   computed from the released data, equal at the printed rounding
+within       a Monte Carlo quantity, inside the tolerance stated with the printed number
+differs      computed from the released data, and not equal
+derived      recomputed from other numbers the same paper prints (column `verdict`: agrees or contradicts)
+other run    the data at hand are not the run the paper reports (another roster, or simulated models)
+no data      nothing at hand covers it
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from lib.cells import ADDRESS, COMPUTED, CellsError, address, published, read_cells
+from lib.files import write_csv_atomic, write_text_atomic
+from lib.paths import DATA
+
+STATUSES = ("reproduced", "within", "differs", "derived", "other run", "no data")
+REPORT = [*ADDRESS, "status", "verdict", "value", "lo", "hi", "decimals", "computed", "computed_lo", "computed_hi",
+          "place", "kind", "tolerance", "note", "remark", "notebook", "cell"]
+
+
+def gather(paths, out: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """All notebooks' cells in one order: (computed from data, derived from printed numbers).
+
+    `cell` is the id of the notebook cell that made the number, looked up in the executed notebook.
+    Raises CellsError where two notebooks fill one address.
+    """
+    frames = [frame for frame in map(read_cells, sorted(map(str, paths))) if len(frame)]
+    columns = [*COMPUTED[:-1], "basis", "execution"]
+    everything = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
+    everything["cell"] = ""
+    for name, rows in everything.groupby("notebook"):
+        ids = _cell_ids(out / "notebooks" / f"{name}.ipynb")
+        everything.loc[rows.index, "cell"] = [ids.get(str(count), "") for count in rows["execution"]]
+    repeated = everything.duplicated([*ADDRESS, "basis"], keep=False)
+    if repeated.any():
+        both = everything[repeated].iloc[:2]
+        raise CellsError(f"{address(both.iloc[0])} is filled by {both['notebook'].iloc[0]} and again by "
+                         f"{both['notebook'].iloc[1]}")
+    data = everything[everything["basis"] != "printed"]
+    derived = everything[everything["basis"] == "printed"]
+    return data[COMPUTED], derived[COMPUTED]
+
+
+def verify(printed: pd.DataFrame, computed: pd.DataFrame, derived: pd.DataFrame, profile: str) -> pd.DataFrame:
+    """The verdict on every printed number (columns `REPORT`), in the printed order.
+
+    `printed` as `lib.cells.published` gives it; `computed` and `derived` as `gather` does.
+    """
+    by_data, by_print = _by_address(computed), _by_address(derived)
+    rows = [_verdict(row, by_data.get(_key(row)), by_print.get(_key(row)), profile)
+            for row in printed.to_dict("records")]
+    return pd.DataFrame(rows, columns=REPORT)
+
+
+def agreement(printed, found) -> str:
+    """How a computed number stands to a printed one: reproduced, within or differs.
+
+    Equal at the printed rounding means nearer than half a unit of the last printed digit (a tie may round
+    either way). A bound ("p < .001") is met by any smaller number; a printed interval must agree too.
+    """
+    pairs = [(printed[name], found[name]) for name in ("value", "lo", "hi") if not np.isnan(printed[name])]
+    if printed["kind"] == "bound":
+        below = printed["note"].startswith("<")
+        return "reproduced" if (found["value"] < printed["value"]) == below else "differs"
+    half = 0.5 * 10.0 ** -_decimals(printed)
+    # 1e-9 of a unit: a computed tie must not fail on the last binary digit
+    if all(abs(value - other) <= half * (1 + 1e-9) + 1e-12 for value, other in pairs):
+        return "reproduced"
+    tolerance = printed["tolerance"]
+    if printed["kind"] == "monte-carlo" and not np.isnan(tolerance):
+        if all(abs(value - other) <= tolerance + half for value, other in pairs):
+            return "within"
+    return "differs"
+
+
+def summary(report: pd.DataFrame, computed: pd.DataFrame, study: str) -> str:
+    """The closing line of a study: how many cells, and how many printed numbers have which status."""
+    mine = report[report["study"] == study]
+    counts = mine["status"].value_counts()
+    against = int((mine["verdict"] == "contradicts").sum())
+    parts = [f"{status} {counts.get(status, 0)}" for status in STATUSES]
+    parts[STATUSES.index("derived")] += f" ({against} contradict)" if against else ""
+    return f"{study}: cells {int((computed['study'] == study).sum())}; printed {len(mine)}: {', '.join(parts)}"
+
+
+def summary_lines(out: Path) -> list[str]:
+    """The closing lines of a finished run, read from its files."""
+    report, computed = pd.read_csv(out / "verification.csv", low_memory=False), read_cells(out / "cells.csv")
+    studies = dict.fromkeys([*report["study"], *computed["study"]])
+    return [summary(report, computed, study) for study in studies]
+
+
+def _verdict(row, found, again, profile: str) -> dict:
+    """One row of the report for one printed number."""
+    verdict, remark = "", ""
+    if row["archive"] == "same" and profile == "released" and found is not None:
+        status, shown = agreement(row, found), found
+    elif again is not None:
+        status, shown = "derived", again
+        verdict = "contradicts" if agreement(row, again) == "differs" else "agrees"
+    elif row["archive"] == "none" and not (profile == "demo" and found is not None):
+        status, shown = "no data", None
+    elif row["archive"] == "same" and profile == "released":
+        status, shown, remark = "no data", None, "the archive covers it, but no notebook computed it"
+    elif row["archive"] == "same" and found is None:
+        status, shown = "no data", None
+    else:
+        status, shown = "other run", found
+        remark = {"demo": "simulated models", "live": "models asked now"}.get(profile, "")
+    source = again if status == "derived" else found
+    return {
+        **{name: row[name] for name in (*ADDRESS, "value", "lo", "hi", "decimals", "place", "kind", "tolerance",
+                                        "note")},
+        "status": status, "verdict": verdict,
+        "remark": "; ".join(filter(None, [remark, shown["note"] if shown is not None else ""])),
+        **{f"computed{end}": np.nan if shown is None else shown[name]
+           for name, end in (("value", ""), ("lo", "_lo"), ("hi", "_hi"))},
+        "notebook": "" if source is None else source["notebook"],
+        "cell": "" if source is None else source["cell"],
+    }
+
+
+def _by_address(frame) -> dict:
+    return {_key(row): row for row in frame.to_dict("records")}
+
+
+def _key(row) -> tuple:
+    return tuple(row[name] for name in ADDRESS)
+
+
+def _decimals(printed) -> int:
+    return 0 if pd.isna(printed["decimals"]) else int(printed["decimals"])
+
+
+def _cell_ids(executed: Path) -> dict:
+    """{execution count: cell id} of an executed notebook; empty where it is not there."""
+    if not executed.is_file():
+        return {}
+    cells = json.loads(executed.read_text(encoding="utf-8"))["cells"]
+    return {str(cell["execution_count"]): cell["id"] for cell in cells if cell.get("execution_count")}
+
+
+def main(arguments) -> int:
+    profile, studies, out, *paths = arguments
+    out, studies = Path(out), studies.split(",")
+    try:
+        computed, derived = gather(paths, out)
+        printed = pd.concat([published(study) for study in studies if _has_published(study)], ignore_index=True)
+        report = verify(printed, computed, derived, profile)
+        from lib.report import page
+
+        html = page(report, computed, studies, profile)
+    except ValueError as error:
+        print(f"verification: {error}", file=sys.stderr)
+        return 1
+    write_csv_atomic(out / "cells.csv", computed)
+    write_csv_atomic(out / "derived.csv", derived)
+    write_text_atomic(out / "verification.html", html)
+    write_csv_atomic(out / "verification.csv", report)
+    return 0
+
+
+def _has_published(study: str) -> bool:
+    return (DATA / "published" / f"{study}.csv").is_file()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,109 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from lib.cells import COMPUTED, PUBLISHED, CellsError
+from lib.report import page
+from lib.verify import STATUSES, agreement, gather, summary, verify
+
+
+def printed(**changes):
+    row = dict(study="alienbench", exhibit="table-3", row="m", column="overall", value=5.14, lo=np.nan, hi=np.nan,
+               decimals=2, note="", place="Table 3", kind="exact", tolerance=np.nan, archive="same")
+    return row | changes
+
+
+def computed(value, **changes):
+    row = dict(study="alienbench", exhibit="table-3", row="m", column="overall", value=value, lo=np.nan, hi=np.nan,
+               decimals=pd.NA, note="", notebook="alienbench/03_scores", cell="overall")
+    return row | changes
+
+
+def status_of(row, profile="released", data=(), derived=()):
+    frames = [pd.DataFrame(list(rows), columns=COMPUTED) for rows in (data, derived)]
+    report = verify(pd.DataFrame([row], columns=PUBLISHED), *frames, profile)
+    return tuple(report.loc[0, ["status", "verdict"]])
+
+
+@pytest.mark.parametrize("value, expected", [
+    (5.1449, "reproduced"), (5.145, "reproduced"), (5.135, "reproduced"), (5.1451, "differs"), (5.1349, "differs"),
+])
+def test_equal_at_the_printed_rounding(value, expected):
+    assert agreement(printed(), computed(value)) == expected
+
+
+def test_intervals_count_too_and_tolerance_only_for_monte_carlo():
+    row = printed(lo=4.78, hi=5.51, kind="monte-carlo", tolerance=0.02)
+    assert agreement(row, computed(5.14, lo=4.78, hi=5.51)) == "reproduced"
+    assert agreement(row, computed(5.14, lo=4.79, hi=5.50)) == "within"
+    assert agreement(row, computed(5.14, lo=4.81, hi=5.50)) == "differs"
+    assert agreement(row | {"kind": "exact"}, computed(5.14, lo=4.79, hi=5.50)) == "differs"
+    assert agreement(row, computed(5.14)) == "differs"
+
+
+def test_bounds():
+    row = printed(value=0.001, decimals=3, kind="bound", note="<")
+    assert agreement(row, computed(1e-9)) == "reproduced"
+    assert agreement(row, computed(0.002)) == "differs"
+    assert agreement(row, computed(np.nan)) == "differs"
+
+
+def test_statuses_in_released():
+    data, again = [computed(5.14)], [computed(5.2)]
+    assert status_of(printed(), data=data) == ("reproduced", "")
+    assert status_of(printed()) == ("no data", "")
+    assert status_of(printed(archive="other run"), data=data) == ("other run", "")
+    assert status_of(printed(archive="other run")) == ("other run", "")
+    assert status_of(printed(archive="other run"), data=data, derived=again) == ("derived", "contradicts")
+    assert status_of(printed(archive="none")) == ("no data", "")
+
+
+def test_the_demo_never_claims_to_reproduce():
+    equal = [computed(5.14)]
+    for archive in ("same", "other run", "none"):
+        assert status_of(printed(archive=archive), "demo", data=equal) == ("other run", "")
+    assert status_of(printed(), "demo", derived=equal) == ("derived", "agrees")
+    assert status_of(printed(), "demo") == ("no data", "")
+
+
+def test_every_printed_number_gets_a_status_and_the_summary_adds_up():
+    rows = [printed(row=str(i), archive=archive) for i, archive in enumerate(("same", "other run", "none"))]
+    data = pd.DataFrame([computed(5.14, row="0")], columns=COMPUTED)
+    report = verify(pd.DataFrame(rows, columns=PUBLISHED), data, data[:0], "released")
+    assert list(report["status"]) == ["reproduced", "other run", "no data"] and set(report["status"]) <= set(STATUSES)
+    line = summary(report, data, "alienbench")
+    assert line == ("alienbench: cells 1; printed 3: reproduced 1, within 0, differs 0, derived 0, other run 1, "
+                    "no data 1")
+
+
+def cells_file(folder, name, notebook, basis="data"):
+    path = folder / name
+    path.write_text("study,exhibit,row,column,value,lo,hi,decimals,note,basis,notebook,execution\n"
+                    f"alienbench,table-3,m,overall,1,,,,,{basis},alienbench/{notebook},3\n")
+    return path
+
+
+def test_two_notebooks_may_not_fill_one_address(tmp_path):
+    paths = [cells_file(tmp_path, f"{name}.csv", name) for name in ("03_scores", "04_reliability")]
+    with pytest.raises(CellsError, match="filled by alienbench/03_scores and again by alienbench/04_reliability"):
+        gather(paths, tmp_path)
+    paths[1] = cells_file(tmp_path, "12_audit.csv", "12_audit", basis="printed")
+    data, derived = gather(paths, tmp_path)
+    assert len(data) == len(derived) == 1
+
+
+def test_a_cell_links_to_the_notebook_cell_that_made_it(tmp_path):
+    book = tmp_path / "notebooks" / "alienbench" / "03_scores.ipynb"
+    book.parent.mkdir(parents=True)
+    book.write_text('{"cells": [{"execution_count": 3, "id": "overall"}, {"execution_count": 4, "id": "rates"}]}')
+    data, _ = gather([cells_file(tmp_path, "03.csv", "03_scores")], tmp_path)
+    assert data["cell"].tolist() == ["overall"]
+
+
+def test_the_page_holds_every_row_and_asks_no_other_host():
+    rows = [printed(row="<script>", note="</script> & more", archive="other run")]
+    data = pd.DataFrame([computed(5.1)], columns=COMPUTED)
+    report = verify(pd.DataFrame(rows, columns=PUBLISHED), data, data[:0], "demo")
+    html = page(report, data, ["alienbench"], "demo")
+    assert html.count("<\\/script> & more") == 1 and "simulated models" in html
+    assert "http://" not in html and "https://" not in html and "src=" not in html
