@@ -11,7 +11,7 @@ CORES   ?=
 TORCH   ?= torch==2.13.0
 BASE    ?= python3
 VENV    := .venv
-export COMPENDIUM_MIRROR
+export COMPENDIUM_MIRROR VERBOSE
 
 ifdef PYTHON
 READY :=
@@ -40,7 +40,7 @@ refresh: $(READY)
 	@$(PYTHON) -m lib.refresh $(NOTEBOOKS)
 
 live-estimate: $(READY)
-	@$(PYTHON) -m lib.models.live --study $(STUDY)
+	@$(PYTHON) -m lib.live --study $(STUDY) --smoke "$(SMOKE)"
 
 setup: $(READY)
 

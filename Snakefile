@@ -53,7 +53,7 @@ for book in BOOKS:
         output:
             book.outputs(OUT),
         params:
-            values=json.dumps(parameters_of(book), sort_keys=True),
+            values=json.dumps(parameters_of(book)),  # in the order of the params file: rosters keep theirs
             notebook=shown(book.path),
         message:
             f"{book.study}/{book.name}"

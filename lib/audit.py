@@ -16,6 +16,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from lib.verify import agreement
+
 # Decimal fractions have no exact binary form; a unit's billionth keeps the closed ranges closed.
 SLACK = 1e-9
 MOST_ORDERINGS = 20_000
@@ -43,6 +45,62 @@ class Printed(NamedTuple):
         return float(np.clip(printed, self.lo, self.hi))
 
 
+class Recount:
+    """Numbers recomputed from printed ones, each put on the page at its printed address and compared there.
+
+    Parameters
+    ----------
+    page : a `lib.page.Page`; every `put` becomes its `derived` cell.
+    printed : the study's published numbers, as `lib.cells.published` gives them.
+    """
+
+    def __init__(self, page, printed: pd.DataFrame):
+        self.page, self.printed = page, printed
+        self._at = printed.set_index(["exhibit", "row", "column"])
+        self._rows = []
+
+    def put(self, exhibit, row, column, value, *, lo=None, hi=None, note=""):
+        """Put one recomputed number. Raises AuditError where the paper prints none at that address."""
+        key = (exhibit, str(row), str(column))
+        if key not in self._at.index:
+            raise AuditError(f"nothing is printed at {exhibit}[{row}, {column}]; put what the paper prints")
+        line = self._at.loc[key]
+        self.page.derived(*key, value, lo=lo, hi=hi, note=note)
+        found = {name: np.nan if bound is None else float(bound)
+                 for name, bound in (("value", value), ("lo", lo), ("hi", hi))}
+        verdict = "contradicts" if agreement(line, found) == "differs" else "agrees"
+        decimals = int(line["decimals"])
+        units = float(units_off(found["value"], line["value"], decimals))
+        self._rows.append([*key, line["value"], found["value"], decimals, line["kind"], units, verdict, note])
+
+    def put_table(self, exhibit, frame: pd.DataFrame, note=""):
+        """Put a whole table: index = rows, columns = columns."""
+        for row in frame.index:
+            for column in frame.columns:
+                self.put(exhibit, row, column, frame.at[row, column], note=note)
+
+    def put_same(self, row, column, value, *, exhibits=None, note=""):
+        """Put one number wherever it is printed under this row and column (or in `exhibits` alone)."""
+        places = self.printed[(self.printed["row"] == row) & (self.printed["column"] == column)]["exhibit"]
+        chosen = [name for name in places if exhibits is None or name in exhibits]
+        if not chosen:
+            raise AuditError(f"nothing is printed at [{row}, {column}] of any exhibit; give what is printed")
+        for exhibit in chosen:
+            self.put(exhibit, row, column, value, note=note)
+
+    def comparison(self) -> pd.DataFrame:
+        """What was put so far, a line each; `units`: printed minus recomputed in units of the last digit."""
+        columns = ["exhibit", "row", "column", "printed", "recomputed", "decimals", "kind", "units",
+                   "verdict", "note"]
+        return pd.DataFrame(self._rows, columns=columns)
+
+    def rest(self) -> pd.DataFrame:
+        """The printed numbers that were not recomputed."""
+        done = {tuple(row[:3]) for row in self._rows}
+        keys = self.printed[["exhibit", "row", "column"]].apply(tuple, axis=1)
+        return self.printed[~keys.isin(done)]
+
+
 def printed_range(value, decimals):
     """(lo, hi): the closed range of numbers that print as `value` with so many decimals. Arrays broadcast."""
     half = 0.5 * 10.0 ** -np.asarray(decimals, dtype=float)
@@ -62,7 +120,8 @@ def agrees(computed, printed, decimals):
 
 
 def possible_counts(printed, decimals: int, n: int, scale: float = 1.0):
-    """(first, last): the whole numbers c for which scale·c/n prints as `printed`; first > last if there is none.
+    """(first, last): the whole numbers c for which scale·c/n prints as `printed`; first > last if
+    there is none.
 
     A mean of `n` whole numbers with `scale` 1 (a GRIM test), a percentage of `n` labels with `scale` 100.
     Arrays broadcast. Raises ValueError unless n >= 1 and scale > 0.
@@ -76,7 +135,7 @@ def possible_counts(printed, decimals: int, n: int, scale: float = 1.0):
 
 
 def consistent_mean(printed, decimals: int, n: int, scale: float = 1.0):
-    """GRIM: whether `printed` can be scale times a mean of `n` whole numbers. Arrays broadcast to booleans."""
+    """GRIM: whether `printed` can be scale times a mean of `n` whole numbers. Arrays broadcast."""
     first, last = possible_counts(printed, decimals, n, scale)
     return first <= last
 
@@ -117,7 +176,7 @@ def consistent_sd(printed, decimals: int, total: int, n: int, step: float = 1.0,
     `total`. Raises ValueError for n <= ddof.
     """
     if n <= ddof:
-        raise ValueError(f"a standard deviation with ddof = {ddof} needs more than {ddof} values, got n = {n}")
+        raise ValueError(f"a standard deviation with ddof = {ddof} needs more than {ddof} values, got {n}")
     lo, hi = (max(0.0, bound / step) for bound in printed_range(printed, decimals))
     first, last = (bound**2 * (n - ddof) + total**2 / n for bound in (lo, hi))
     slack = SLACK * (1 + last)
@@ -247,9 +306,20 @@ def normal_rank_biserial(means, sds, other_means, other_sds) -> float:
     means[g], sds[g] describe equally large groups of the first sample, other_means[h], other_sds[h] of the
     second: r = mean over all (g, h) of 2·Φ((m_h − m_g)/√(s_g² + s_h²)) − 1.
     """
-    gap = np.subtract.outer(np.asarray(other_means, dtype=float), np.asarray(means, dtype=float))
-    spread = np.sqrt(np.add.outer(np.square(other_sds), np.square(sds)))
+    means, sds, other_means, other_sds = (np.asarray(column, dtype=float)
+                                          for column in (means, sds, other_means, other_sds))
+    gap = np.subtract.outer(other_means, means)
+    spread = np.sqrt(np.add.outer(other_sds**2, sds**2))
     return float((2 * stats.norm.cdf(gap / spread) - 1).mean())
+
+
+def rank_biserial_p(r: float, n_first: int, n_second: int) -> float:
+    """Two-sided Mann-Whitney p value that belongs to a printed rank-biserial r, by normal approximation to U.
+
+    Ties are left out of the variance, which makes p a little too large, never too small.
+    """
+    error = np.sqrt((n_first + n_second + 1) / (3 * n_first * n_second))
+    return float(2 * stats.norm.sf(abs(r) / error))
 
 
 def detectable_rank_biserial(n_first: int, n_second: int, alpha: float, power: float) -> float:
@@ -262,7 +332,7 @@ def detectable_rank_biserial(n_first: int, n_second: int, alpha: float, power: f
 
 
 def percentile_error(sd: float, B: int, level: float = 0.025) -> float:
-    """Standard error of a bootstrap percentile bound over `B` replicates, for normal replicates with that sd."""
+    """Standard error of a percentile bound over `B` normal replicates with that standard deviation."""
     return float(np.sqrt(level * (1 - level) / B) * sd / stats.norm.pdf(stats.norm.ppf(level)))
 
 

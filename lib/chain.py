@@ -95,8 +95,7 @@ def notebooks(study: str = "all", profile: str = "demo") -> list[Notebook]:
     """
     if study not in ("all", *STUDIES):
         raise ChainError(f"STUDY={study} is not one of all, {', '.join(STUDIES)}")
-    folders = [NOTEBOOKS / name for name in STUDIES if study in ("all", name)]
-    paths = [path for folder in folders for path in sorted(folder.glob("*.ipynb")) if NUMBERED.fullmatch(path.name)]
+    paths = [path for name in STUDIES if study in ("all", name) for path in _numbered(name)]
     found = [book for book in map(read_notebook, paths) if profile in book.profiles]
     makers = {}
     for book in found:
@@ -111,6 +110,11 @@ def notebooks(study: str = "all", profile: str = "demo") -> list[Notebook]:
     return found
 
 
+def _numbered(study: str) -> list[Path]:
+    return [path for path in sorted((NOTEBOOKS / study).glob("*.ipynb")) if NUMBERED.fullmatch(path.name)]
+
+
+@functools.cache
 def read_notebook(path: Path) -> Notebook:
     """One notebook's place in the chain. Raises ChainError naming what its metadata lacks or misspells."""
     try:
@@ -143,11 +147,17 @@ def read_notebook(path: Path) -> Notebook:
 
 
 def check_params(study: str, books: list[Notebook], profile: str, smoke: bool) -> dict:
-    """The study's params, every key used by a notebook. Raises ParamsError for a key that none reads."""
+    """The study's params, checked against its notebooks.
+
+    Raises ParamsError for a key that no notebook reads, ChainError for a parameter that has no key.
+    """
     params = study_params(study, profile, smoke)
-    used = {name for book in books for name in book.parameters}
+    for book in books:
+        book.values(params)
+    # a key may serve a notebook of another profile alone
+    used = {name for path in _numbered(study) for name in read_notebook(path).parameters}
     for key in params:
-        if key not in used and key not in ("labels", "title"):
+        if key not in used:
             raise ParamsError(unknown_key(PARAMS / f"{study}.yaml", key, sorted(used)))
     return params
 

@@ -73,7 +73,7 @@ def path_text(path) -> str:
     for position, triple in enumerate(kept):
         head, relation, tail = triple[0], " ".join(triple[1:-1]), triple[-1]
         parts.append(f"[{relation}] {tail}" if position == 0 else f"{head} [{relation}] {tail}")
-    return normalise(" | ".join(parts))
+    return " | ".join(parts).lower()
 
 
 def fault(path, query: Query, rule: str = "chain") -> str:

@@ -1,4 +1,4 @@
-"""Execute one notebook with papermill: `python -m lib.execute NOTEBOOK OUT PARAMS.json`.
+"""Execute one notebook with papermill: `python -m lib.execute NOTEBOOK OUT PARAMETERS` (as JSON).
 
 The executed notebook and its HTML page are written to temporary names and moved, so an interrupted run never
 leaves a half notebook where a whole one is expected. On an error the one line that matters is printed.
@@ -20,39 +20,28 @@ def execute(notebook: Path, output: Path, parameters: dict) -> None:
     """
     import papermill
 
+    from lib.notebook_html import to_html
+
     with atomic_write(output, suffix=".ipynb") as temporary:
         papermill.execute_notebook(notebook, temporary, parameters=parameters, cwd=notebook.parent,
                                    progress_bar=False, log_output=False, kernel_name="python3")
     write_text_atomic(output.with_suffix(".html"), to_html(output))
 
 
-def to_html(executed: Path) -> str:
-    """The executed notebook as one page whose every cell has an anchor (`#cell-id=…`) and that asks no other host."""
-    import nbformat
-    from nbconvert import HTMLExporter
-
-    book = nbformat.read(executed, as_version=4)
-    exporter = HTMLExporter(template_name="lab", mathjax_url="", require_js_url="", exclude_input_prompt=True,
-                            exclude_output_prompt=True)
-    body, _ = exporter.from_notebook_node(book, resources={"metadata": {"name": executed.stem}})
-    return body
-
-
 def main(arguments) -> int:
     notebook, output, values = arguments
-    parameters = json.loads(Path(values).read_text(encoding="utf-8")) if Path(values).is_file() else json.loads(values)
+    parameters = json.loads(values)
     # One thread a kernel: the chain runs notebooks side by side, and thread counts must not move last bits.
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
     from papermill.exceptions import PapermillExecutionError
 
     try:
         execute(ROOT / notebook, Path(output), parameters)
     except PapermillExecutionError as error:
         print(f"{shown(notebook)}: {error.ename}: {error.evalue}", file=sys.stderr)
-        if "-v" in os.environ.get("COMPENDIUM_FLAGS", ""):
+        if os.environ.get("VERBOSE", "") not in ("", "0"):
             print("\n".join(error.traceback), file=sys.stderr)
         return 1
     return 0

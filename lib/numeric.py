@@ -1,4 +1,4 @@
-"""Numerical ground shared by the estimator rooms: ranks that know a tie when they see one, and chunk sizes."""
+"""Numerical ground that the estimator rooms share: ranks that know a tie when they see one, and chunks."""
 
 from collections.abc import Iterator
 
@@ -31,7 +31,7 @@ def check_replicates(B: int, rng) -> None:
 def average_ranks(values) -> np.ndarray:
     """Ranks along the last axis, 1 = smallest, tied values sharing their average rank.
 
-    values[..., item]; NaN (missing) is not ranked and stays NaN. Neighbours within TIE_RTOL of each other tie.
+    values[..., item]; NaN (missing) is not ranked and stays NaN. Neighbours within TIE_RTOL tie.
     """
     return _ranks(values, average=True)
 
@@ -54,8 +54,9 @@ def _ranks(values, average: bool) -> np.ndarray:
     ordered = np.take_along_axis(values, order, axis=-1)
     low, high = ordered[..., :-1], ordered[..., 1:]
     with np.errstate(invalid="ignore"):
-        tolerance = 0.0 if exact else TIE_RTOL * np.maximum(np.abs(low), np.abs(high))
-        tied = (high == low) | (high - low <= tolerance)  # the equality covers a pair of infinities
+        scale = np.maximum(np.abs(low), np.abs(high))
+        near = (high - low <= TIE_RTOL * scale) & np.isfinite(scale) & (not exact)
+        tied = (high == low) | near
     position = np.broadcast_to(np.arange(n), values.shape)
     opens = np.ones(values.shape, dtype=bool)
     opens[..., 1:] = ~tied

@@ -133,4 +133,5 @@ def _execution_count() -> int | None:
     except ImportError:
         return None
     shell = get_ipython()
-    return None if shell is None else shell.execution_count
+    # `In` holds one entry a cell, the running one last; shell.execution_count may already be the next cell's.
+    return None if shell is None else len(shell.user_ns["In"]) - 1

@@ -8,7 +8,8 @@ import yaml
 from lib.paths import PARAMS, STUDIES, shown
 
 PROFILES = ("demo", "released", "live")
-PROFILE_KEYS = {"source": str, "endpoint": dict, "budget": dict, "prices": dict, "smoke": dict}
+PROFILE_KEYS = {"source": str, "endpoint": dict, "budget": dict, "prices": dict, "expected_tokens": dict,
+                "smoke": dict}
 
 
 class ParamsError(ValueError):

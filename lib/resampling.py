@@ -1,10 +1,10 @@
 """Bootstrap intervals and permutation nulls, without a Python loop over replicates.
 
-Sources: Efron and Tibshirani (1993), An Introduction to the Bootstrap, chapters 13 (percentile), 14 (BCa) and 16
-(tests); Field and Welsh (2007), Bootstrapping clustered data, for resampling whole clusters; Phipson and Smyth
-(2010) for the 1 + in Monte Carlo p values. Every draw comes from the Generator handed in and nothing depends on
-how the replicates are cut into chunks: draws are consumed replicate by replicate, and each replicate's sums run
-over its own row, so a chunk's height cannot change a bit of the result.
+Sources: Efron and Tibshirani (1993), An Introduction to the Bootstrap, chapters 13 (percentile), 14 (BCa) and
+16 (tests); Field and Welsh (2007), Bootstrapping clustered data, for resampling whole clusters; Phipson and
+Smyth (2010) for the 1 + in Monte Carlo p values. Every draw comes from the Generator handed in, and nothing
+depends on how the replicates are cut into chunks: draws are consumed replicate by replicate, and each
+replicate's sums run over its own row, so a chunk's height cannot change a bit of the result.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from lib.numeric import centred_ranks, check_replicates, chunk_sizes
+from lib.numeric import TIE_RTOL, centred_ranks, check_replicates, chunk_sizes
 
 
 class Interval(NamedTuple):
@@ -49,8 +49,8 @@ def bootstrap_weights(n: int, B: int, rng: np.random.Generator) -> np.ndarray:
 def bootstrap_counts(sizes, B: int, rng: np.random.Generator) -> np.ndarray:
     """counts[B, group]: how many of n resampled units fall into each group of interchangeable units.
 
-    sizes[group] are the numbers of units that share a value (n is their sum). Where units repeat, a statistic of
-    the counts needs one multinomial draw a group instead of one draw a unit: the same distribution, less work.
+    sizes[group] are the numbers of units that share a value (n is their sum). Where units repeat, a statistic
+    of the counts needs one binomial draw a group instead of one draw a unit: same distribution, less work.
     """
     check_replicates(B, rng)
     sizes = np.asarray(sizes, dtype=np.int64)
@@ -75,12 +75,12 @@ def bootstrap(values, statistic: Callable | None = None, *, B: int, rng: np.rand
     """Bootstrap interval of a statistic of values[..., unit]; units (the last axis) are resampled.
 
     statistic: None for the mean (missing units, NaN, are left out row by row), or a callable (array, axis=-1)
-    that reduces the last axis; it may combine leading axes too, e.g. the correlation of two rows, and sees NaN
-    as it is. All rows of the batch share the draws: each row's interval is valid by itself.
-    method: "percentile", or "bca" (bias-corrected and accelerated, jackknife over units or clusters; replicates
-    equal to the estimate count half; a constant statistic gives lo = hi = estimate).
+    that reduces the last axis; it may combine leading axes too, e.g. the correlation of two rows, and sees
+    NaN as it is. All rows of the batch share the draws: each row's interval is valid by itself.
+    method: "percentile", or "bca" (bias-corrected and accelerated, jackknife over units or clusters;
+    replicates equal to the estimate count half; a constant statistic gives lo = hi = estimate).
     clusters[unit]: labels; whole clusters are drawn, as many as there are, and all their units go along.
-    Raises ValueError for no units, labels of another length, an unknown method, or a bad B, rng or confidence.
+    Raises ValueError for no units, labels of another length, an unknown method, a bad B, rng or confidence.
     """
     _check_interval(method, confidence)
     check_replicates(B, rng)
@@ -99,9 +99,9 @@ def paired_bootstrap(first, second, *, B: int, rng: np.random.Generator, confide
                      clusters=None) -> PairedResult:
     """Difference of means over paired units, mean(second) - mean(first), by resampling pairs.
 
-    first[..., unit], second[..., unit]: pairs with a missing member are left out. The interval is the percentile
-    interval; p is two-sided and agrees with it: twice the smaller tail of the replicates at zero, each tail as
-    (1 + count) / (B + 1), at most 1. Raises ValueError for different shapes, and as `bootstrap`.
+    first[..., unit], second[..., unit]: pairs with a missing member are left out. The interval is the
+    percentile interval; p is two-sided and agrees with it: twice the smaller tail of the replicates at zero,
+    each tail as (1 + count) / (B + 1), at most 1. Raises ValueError for different shapes, and as `bootstrap`.
     """
     _check_interval("percentile", confidence)
     check_replicates(B, rng)
@@ -125,7 +125,8 @@ def permutation_null(statistic: Callable, first, second, *, B: int, rng: np.rand
     """null[B]: the statistic when the units of `second` are permuted against those of `first`.
 
     first[unit], second[unit]. statistic(first[1, unit], permuted[b, unit]) must return one number a row, as
-    `lib.ranks.spearman` does. Raises ValueError for samples of different lengths or a statistic of another shape.
+    `lib.ranks.spearman` does. Raises ValueError for samples of different lengths, or a statistic that gives
+    another shape.
     """
     first, second = _pair(first, second)
     check_replicates(B, rng)
@@ -133,7 +134,7 @@ def permutation_null(statistic: Callable, first, second, *, B: int, rng: np.rand
     for rows in chunk_sizes(B, len(second)):
         part = np.asarray(statistic(first[np.newaxis, :], _permutations(second, rows, rng)), dtype=float)
         if part.shape != (rows,):
-            raise ValueError(f"the statistic must give one number a row, shape ({rows},), but gave {part.shape}")
+            raise ValueError(f"the statistic must give one number a row, shape ({rows},), not {part.shape}")
         parts.append(part)
     return np.concatenate(parts)
 
@@ -141,7 +142,7 @@ def permutation_null(statistic: Callable, first, second, *, B: int, rng: np.rand
 def spearman_null(first, second, *, B: int, rng: np.random.Generator) -> np.ndarray:
     """null[B]: Spearman's rho with the units of `second` permuted; pairs with a missing member are left out.
 
-    The same values as permutation_null(spearman, ...) with the same generator, ranking once instead of B times.
+    The same values as permutation_null(spearman, ...) with the same generator, but ranks once, not B times.
     All NaN where rho is undefined (a constant sample, fewer than two pairs).
     """
     first, second = _pair(first, second)
@@ -167,20 +168,21 @@ def _weights(codes, width) -> np.ndarray:
 
 
 def _evaluator(values, statistic, clusters):
-    """(evaluate, n, estimate): evaluate(draws[b, draw]) gives the statistic of each row's resample, [..., b]."""
+    """(evaluate, n, estimate): evaluate(draws[b, draw]) is the statistic of each row's resample, [..., b]."""
     n = values.shape[-1]
     if clusters is None:
         order, sizes = np.arange(n), np.ones(n, dtype=np.int64)
     else:
         labels = np.asarray(clusters)
         if labels.shape != (n,):
-            raise ValueError(f"clusters must label each of the {n} units once, got shape {labels.shape}")
+            raise ValueError(f"clusters must label each of the {n} units, got shape {labels.shape}")
         _, codes = np.unique(labels, return_inverse=True)
         order, sizes = np.argsort(codes, kind="stable"), np.bincount(codes)
     starts = np.cumsum(sizes) - sizes
     if statistic is None:
         totals = np.add.reduceat(values[..., order], starts, axis=-1) if clusters is not None else values
-        return _mean_of(totals, sizes), len(sizes), values.mean(axis=-1)
+        evaluate = _mean_of(totals, sizes)
+        return evaluate, len(sizes), evaluate(np.arange(len(sizes))[np.newaxis])[..., 0]
 
     def evaluate(draws):
         lengths = sizes[draws].sum(axis=1)
@@ -193,8 +195,8 @@ def _evaluator(values, statistic, clusters):
             indices = order[np.repeat(starts[drawn], sizes[drawn]) + within].reshape(len(rows), length)
             part = np.asarray(statistic(values[..., indices], axis=-1), dtype=float)
             if part.ndim == 0 or part.shape[-1] != len(rows):
-                raise ValueError("the statistic must reduce the last axis (axis=-1) and keep the replicates' axis, "
-                                 f"giving [..., {len(rows)}], but gave shape {part.shape}")
+                raise ValueError("the statistic must reduce the last axis (axis=-1) and keep the axis of the "
+                                 f"replicates, giving [..., {len(rows)}], but gave shape {part.shape}")
             if results is None:
                 results = np.empty(part.shape[:-1] + (len(draws),))
             results[..., rows] = part
@@ -205,22 +207,24 @@ def _evaluator(values, statistic, clusters):
 
 def _mean_of(totals, sizes):
     flat = np.ascontiguousarray(totals).reshape(-1, totals.shape[-1])
-    # Sums around the mean cluster keep a constant sample constant: every replicate then equals the estimate.
+    # Sums around the mean, and an estimate made by the same sum, keep a constant sample's replicates
+    # constant.
     centre = flat.sum(axis=-1) / sizes.sum()
     flat = flat - centre[:, np.newaxis] * sizes
 
     def evaluate(draws):
         weights = _weights(draws, len(sizes))
         units = weights @ sizes  # whole numbers: exact in any order
-        means = [mid + np.add.reduce(weights * row, axis=1) / units for mid, row in zip(centre, flat, strict=True)]
-        return np.stack(means).reshape(totals.shape[:-1] + (len(draws),))
+        means = [np.add.reduce(weights * row, axis=1) / units for row in flat]
+        return (centre[:, np.newaxis] + np.stack(means)).reshape(totals.shape[:-1] + (len(draws),))
 
     return evaluate
 
 
 def _replicates(evaluate, n_draws, cells, B, rng) -> np.ndarray:
     """replicates[..., B]."""
-    return np.concatenate([evaluate(bootstrap_indices(n_draws, rows, rng)) for rows in chunk_sizes(B, cells)], axis=-1)
+    parts = [evaluate(bootstrap_indices(n_draws, rows, rng)) for rows in chunk_sizes(B, cells)]
+    return np.concatenate(parts, axis=-1)
 
 
 def _jackknife(evaluate, n_draws, cells) -> np.ndarray | None:
@@ -229,8 +233,9 @@ def _jackknife(evaluate, n_draws, cells) -> np.ndarray | None:
         return None
     parts, start = [], 0
     for rows in chunk_sizes(n_draws, cells):
-        kept = np.arange(n_draws - 1) + (np.arange(n_draws - 1) >= np.arange(start, start + rows)[:, np.newaxis])
-        parts.append(evaluate(kept))
+        left_out = np.arange(start, start + rows)[:, np.newaxis]
+        kept = np.arange(n_draws - 1)
+        parts.append(evaluate(kept + (kept >= left_out)))
         start += rows
     return np.concatenate(parts, axis=-1)
 
@@ -239,7 +244,9 @@ def _bca_interval(estimate, replicates, left_out, confidence) -> Interval:
     """Efron and Tibshirani (1993), equations 14.10, 14.14 and 14.15."""
     B = replicates.shape[-1]
     target = np.asarray(estimate)[..., np.newaxis]
-    below = ((replicates < target).sum(axis=-1) + (replicates <= target).sum(axis=-1)) / (2 * B)
+    # A resample that holds every unit once is the sample in another order: equal but for rounding.
+    slack = TIE_RTOL * np.abs(replicates).max(axis=-1, keepdims=True)
+    below = ((replicates < target - slack).sum(axis=-1) + (replicates <= target + slack).sum(axis=-1)) / (2 * B)
     bias = special.ndtri(np.clip(below, 0.5 / B, 1 - 0.5 / B))
     acceleration = np.zeros(bias.shape)
     if left_out is not None:
@@ -252,8 +259,9 @@ def _bca_interval(estimate, replicates, left_out, confidence) -> Interval:
     for tail in ((1 - confidence) / 2, (1 + confidence) / 2):
         shifted = bias + special.ndtri(tail)
         level = special.ndtr(bias + shifted / (1 - acceleration * shifted))
-        flat = [_quantiles(row, np.array([at]))[0] for row, at in zip(replicates.reshape(-1, B), level.ravel(), strict=True)]
-        bounds.append(np.array(flat).reshape(bias.shape))
+        rows = zip(replicates.reshape(-1, B), level.ravel(), strict=True)
+        bound = [_quantiles(row, np.array([at]))[0] for row, at in rows]
+        bounds.append(np.array(bound).reshape(bias.shape))
     return Interval(_plain(estimate), _plain(bounds[0]), _plain(bounds[1]))
 
 
@@ -272,7 +280,7 @@ def _by_row(values, clusters, estimate_row, fields: int = 3):
     """Apply an estimator to each row's observed units; a row with none gives NaN in every field."""
     labels = None if clusters is None else np.asarray(clusters)
     if labels is not None and labels.shape != values.shape[-1:]:
-        raise ValueError(f"clusters must label each of the {values.shape[-1]} units once, got shape {labels.shape}")
+        raise ValueError(f"clusters must label each of {values.shape[-1]} units, got shape {labels.shape}")
     rows = values.reshape(-1, values.shape[-1])
     results = np.full((len(rows), fields), np.nan)
     for row, result in zip(rows, results, strict=True):
@@ -293,7 +301,7 @@ def _units(values) -> np.ndarray:
 def _pair(first, second):
     first, second = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     if first.ndim != 1 or first.shape != second.shape or len(first) == 0:
-        raise ValueError(f"a null needs two samples of one length, got shapes {first.shape} and {second.shape}")
+        raise ValueError(f"a null needs two samples of one length, got shapes {first.shape}, {second.shape}")
     return first, second
 
 

@@ -7,18 +7,19 @@ apart, says when there was nothing to do, and closes with one summary line a stu
 import argparse
 import fcntl
 import os
+import re
 import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
 
-from lib.archive import ArchiveError, mirror_folder
-from lib.cells import CellsError
-from lib.chain import ChainError, check_params, notebooks
-from lib.params import PROFILES, ParamsError
+from lib.archive import mirror_folder
+from lib.chain import check_params, notebooks
+from lib.params import PROFILES
 from lib.paths import ROOT, STUDIES, from_root, shown
 
 NOTHING = "Nothing to be done"
+VERBOSE = os.environ.get("VERBOSE", "") not in ("", "0")
 
 
 def main(arguments=None) -> int:
@@ -32,10 +33,10 @@ def main(arguments=None) -> int:
         if options.profile == "released":
             mirror_folder()
         if options.profile == "live":
-            from lib.models.live import check_live  # only live needs the client
+            from lib.live import check_live  # only live needs the client
 
-            check_live(options.study)
-    except (ParamsError, ChainError, ArchiveError, CellsError) as error:
+            check_live(options.study, smoke=smoke, out=out)
+    except ValueError as error:  # every error of bad input is one, and its message says what would be right
         print(f"error: {error}", file=sys.stderr)
         return 2
     if not books:
@@ -44,8 +45,8 @@ def main(arguments=None) -> int:
     with one_run(out):
         code, nothing = _snakemake(options, smoke, out)
     if code:
-        print(f"error: the chain stopped; what was finished is kept, `make tables` goes on from there "
-              f"(profile {options.profile})", file=sys.stderr)
+        print("error: the chain stopped; what was finished is kept, and the same command goes on from there "
+              "(VERBOSE=1 shows tracebacks)", file=sys.stderr)
         return code
     if nothing:
         print(f"Nothing to do: all {len(books)} notebooks of profile {options.profile} are up to date.")
@@ -79,19 +80,39 @@ def _snakemake(options, smoke: bool, out: Path) -> tuple[int, bool]:
     ]
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])))
     environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environment.get("PATH", "")])
-    nothing = False
+    nothing, told = False, Progress()
     with subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True) as process:
         for line in process.stderr:
             nothing |= NOTHING in line
-            if wanted(line):
-                print(line, end="", file=sys.stderr, flush=True)
+            said = line.rstrip("\n") if VERBOSE else told.line(line.rstrip("\n"))
+            if said:
+                print(said, file=sys.stderr, flush=True)
     return process.returncode, nothing
 
 
-def wanted(line: str) -> bool:
-    """Whether a line of Snakemake's says something to the person who waits."""
-    noise = ("Assuming unrestricted", "Using shell", "Provided cores", "Rules claiming", "Complete log", NOTHING)
-    return bool(line.strip()) and not line.startswith(noise)
+class Progress:
+    """Snakemake's output, cut down to one line a finished step and whatever is an error."""
+
+    NOISE = re.compile(
+        r"\s*$|Building DAG|Job stats|job +count|-{5,}|\S+ +\d+$|Select jobs|Execute \d+ jobs|\[\w{3} \w{3} +\d|Elapsed time"
+        r"|Assuming unrestricted|Using shell|Provided cores|Rules claiming|Complete log|Nothing to be done|\[IPKernelApp\]"
+        r"|RuleException:|CalledProcessError in file|Command 'set |WorkflowError:|At least one job did not"
+        r"|Shutting down|Exiting because|host: |.*Kernel is running over TCP|Removing output|\s+alienbench/.*\.(csv|html|ipynb)$")
+    DONE = re.compile(r"Finished jobid: \d+ \(Rule: (\w+)\)")
+    STEP = re.compile(r"(\d+ of \d+) steps")
+
+    def __init__(self):
+        self.rule = ""
+
+    def line(self, text: str) -> str:
+        """What to show for one line of Snakemake's: "" for nothing."""
+        done, step = self.DONE.match(text), self.STEP.match(text)
+        if done:
+            self.rule = done[1]
+            return ""
+        if step:
+            return f"[{step[1]}] {self.rule}"
+        return "" if self.NOISE.match(text) else text
 
 
 @contextmanager

@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from lib.audit import (
-    AuditError, Printed, agrees, consistent_mean, consistent_sd, detectable_rank_biserial, exact_counts,
-    grim_power, normal_interval, normal_rank_biserial, percentile_error, pooled_sd, possible_counts,
-    printed_correlation, printed_difference, printed_mad, printed_mean, printed_range, printed_ratio, rank_moves,
-    spearman_null_exact, spearman_values, units_off,
+    AuditError, Printed, Recount, agrees, consistent_mean, consistent_sd, detectable_rank_biserial,
+    exact_counts, grim_power, normal_interval, normal_rank_biserial, percentile_error, pooled_sd,
+    possible_counts, printed_correlation, printed_difference, printed_mad, printed_mean, printed_range,
+    printed_ratio, rank_biserial_p, rank_moves, spearman_null_exact, spearman_values, units_off,
 )
+from lib.cells import read_cells
+from lib.page import Page
 
 
 def test_grim_worked_example():
@@ -177,7 +179,7 @@ def test_normal_rank_biserial_against_simulation():
     u = stats.mannwhitneyu(draw[1], draw[0]).statistic
     simulated = 2 * u / 4000**2 - 1
     assert normal_rank_biserial(means, sds, other_means, other_sds) == pytest.approx(simulated, abs=0.03)
-    assert normal_rank_biserial([1], [1], [1], [2]) == pytest.approx(0)
+    assert normal_rank_biserial(*map(pd.Series, ([1], [1], [1], [2]))) == pytest.approx(0)
 
 
 def test_detectable_effect_has_its_power():
@@ -191,6 +193,15 @@ def test_detectable_effect_has_its_power():
     assert np.mean(p < alpha) == pytest.approx(power, abs=0.04)
 
 
+def test_p_value_behind_r():
+    rng = np.random.default_rng(7)
+    first, second = rng.normal(size=40), rng.normal(0.5, 1, size=60)
+    test = stats.mannwhitneyu(second, first, use_continuity=False, method="asymptotic")
+    assert rank_biserial_p(2 * test.statistic / 2400 - 1, 40, 60) == pytest.approx(test.pvalue)
+    tied = stats.mannwhitneyu(second.round(), first.round(), use_continuity=False, method="asymptotic")
+    assert rank_biserial_p(2 * tied.statistic / 2400 - 1, 40, 60) > tied.pvalue
+
+
 def test_percentile_error_against_simulation():
     rng = np.random.default_rng(6)
     bounds = np.quantile(rng.normal(0, 2, size=(400, 2000)), 0.025, axis=1)
@@ -199,3 +210,39 @@ def test_percentile_error_against_simulation():
 
 def test_printed_is_a_plain_tuple():
     assert Printed(1.0, 0.5, 1.5).allows(1.5, 1) and not Printed(1.0, 0.5, 1.4).allows(1.6, 1)
+
+
+@pytest.fixture
+def recount(tmp_path):
+    """A recount of four printed numbers: two exact, one a bound, one Monte Carlo with an interval."""
+    columns = ["exhibit", "row", "column", "value", "lo", "hi", "decimals", "note", "kind", "tolerance"]
+    printed = pd.DataFrame([
+        ["table-1", "a", "mean", 0.33, np.nan, np.nan, 2, "", "exact", np.nan],
+        ["text-1", "a", "mean", 0.34, np.nan, np.nan, 2, "", "exact", np.nan],
+        ["text-1", "test", "p", 0.001, np.nan, np.nan, 3, "<", "bound", np.nan],
+        ["text-1", "a", "ci", 0.3, 0.1, 0.5, 1, "", "monte-carlo", 0.02],
+    ], columns=columns)
+    return Recount(Page("alienbench", "12_audit", out=tmp_path), printed)
+
+
+def test_recount_compares_at_the_printed_address(recount):
+    recount.put_same("a", "mean", 1 / 3)
+    recount.put("text-1", "test", "p", 0.0004)
+    recount.put("text-1", "a", "ci", 0.31, lo=0.12, hi=0.56)
+    found = recount.comparison()
+    assert list(found["verdict"]) == ["agrees", "contradicts", "agrees", "agrees"]
+    assert found["units"].iloc[:2].tolist() == pytest.approx([-1 / 3, 2 / 3])
+    assert recount.rest().empty
+    written = read_cells(recount.page.close())
+    assert set(written["basis"]) == {"printed"} and len(written) == 4
+
+
+def test_recount_tells_what_it_left_and_refuses_unprinted_addresses(recount):
+    recount.put_same("a", "mean", 1 / 3, exhibits=["table-1"])
+    recount.put_table("text-1", pd.DataFrame({"ci": [0.3]}, index=["a"]))
+    assert list(recount.comparison()["verdict"]) == ["agrees", "contradicts"], "an interval needs its bounds"
+    assert recount.rest()[["exhibit", "column"]].to_numpy().tolist() == [["text-1", "mean"], ["text-1", "p"]]
+    with pytest.raises(AuditError, match=r"nothing is printed at table-1\[b, mean\]"):
+        recount.put("table-1", "b", "mean", 1)
+    with pytest.raises(AuditError, match=r"nothing is printed at \[b, mean\] of any exhibit"):
+        recount.put_same("b", "mean", 1)

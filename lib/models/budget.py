@@ -183,14 +183,15 @@ def shown(amount, unit) -> str:
 class Account:
     """The ceilings of one running stage: what is spent, what is set aside for calls under way.
 
-    `spent` starts from {scope: {unit: amount}} of what the ledgers record. Used from one event loop.
+    `spent` and `risk` start from {scope: {unit: amount}} of what the ledgers record. Used from one event loop.
     """
 
-    def __init__(self, budget: Budget, spent: Mapping):
+    def __init__(self, budget: Budget, spent: Mapping, risk: Mapping):
         self.budget = budget
         self._limits = budget.limits
-        self._spent = {(scope, unit): float(spent.get(scope, {}).get(unit, 0.0)) for scope, unit, _ in self._limits}
-        self._risk = dict.fromkeys(self._spent, 0.0)
+        self._spent, self._risk = (
+            {(scope, unit): float(table.get(scope, {}).get(unit, 0.0)) for scope, unit, _ in self._limits}
+            for table in (spent, risk))
         self._aside = dict.fromkeys(self._spent, 0.0)
         self._under_way = 0
         self._changed = asyncio.Event()

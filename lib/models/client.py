@@ -5,6 +5,7 @@ counted by kind and each try needs room below the ceilings.
 """
 
 import asyncio
+import contextlib
 import email.utils
 import math
 import random
@@ -24,11 +25,17 @@ from lib.models.names import same_model
 FAULTS_IN_A_ROW = 60  # of one model, with no reply between: together with `patience`, it is not serving
 WRONG_MODELS_IN_A_ROW = 20
 _HEADERS_FROM_ENVIRONMENT = ("OpenAI-Organization", "OpenAI-Project")
-_OTHER_NAME = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+_KNOWN = ("model", "messages", "temperature", "top_p", "max_tokens", "max_completion_tokens", "seed")
+_UNSUPPORTED = re.compile(r"unsupported|not (?:be )?(?:supported|permitted|allowed|accepted|recogni[sz]ed)|unknown|"
+                          r"unrecogni[sz]ed|unexpected|extra|does(?: not|n't) (?:take|accept|support)|instead", re.I)
 
 
 class GaveUp(Exception):
     """No reply to one request in this run; the message says why. The next run asks again."""
+
+
+class _Adapted(Exception):
+    """The endpoint refused a field's spelling; the request is to be sent again as it wants it."""
 
 
 class Client:
@@ -41,140 +48,156 @@ class Client:
         self.endpoint, self.account, self.stage = endpoint, account, stage
         self.faults = Counter()  # (model, kind) -> count, this run
         self.calls = Counter()  # model -> calls, this run
+        self.spent = {}  # model -> dollars, tokens of this run's calls
+        self.adapted = set()  # (model, what was changed for it)
         self.stopping = None  # the error that stops the stage
+        self._stop = asyncio.Event()
         self._record = record
-        self._key = endpoint.key()
-        self._openai = _openai_client(endpoint, self._key)
-        self._dropped, self._renamed = set(), {}
-        self._rows = Counter()  # model -> faults in a row
-        self._wrong = Counter()
+        self._key = self._openai = None  # read and made by the first call: a finished stage needs no key
+        self._names = {}  # model -> its name for max_tokens
+        self._seedless = set()
+        self._faults_in_a_row, self._wrong_in_a_row = Counter(), Counter()
         self._last_reply = {}  # model -> when
-        self._answered = False
         self._start = time.monotonic()
 
     async def close(self):
         """Close the connections."""
-        await self._openai.close()
+        if self._openai is not None:
+            await self._openai.close()
+
+    def stop(self, error):
+        """Make no further call; whoever is waiting to make one gets `error`. The first error stays."""
+        self.stopping = self.stopping or error
+        self._stop.set()
 
     async def ask(self, request, attempt: int, stored) -> Answer:
         """The answer to one attempt of a request, in the ledger when this returns.
 
-        `stored(answer, latency, tries, cost)` makes the ledger operation that keeps it. Raises GaveUp where no
-        reply came, EndpointError where none can come, BudgetError where asking could pass a ceiling.
+        `stored(answer, seed, latency, tries, cost)` makes the ledger operation that keeps it. Raises GaveUp where
+        no reply came, EndpointError where none can come, BudgetError where asking could pass a ceiling.
         """
-        kinds = Counter()
+        kinds, adapted = Counter(), set()
         while True:
             if self.stopping is not None:
                 raise self.stopping
-            tries = sum(kinds.values()) + 1
+            if self._openai is None:
+                self._key = self.endpoint.key()
+                self._openai = _openai_client(self.endpoint, self._key)
             if self._dead(request.model):
-                raise GaveUp(f"{request.model} did not serve: {self._rows[request.model]} faults in a row")
+                raise GaveUp(f"{request.model} does not serve: {self._faults_in_a_row[request.model]} faults in a row")
+            tries = sum(kinds.values()) + 1
             try:
-                return await self._try(request, attempt, tries, stored)
+                return await self._try(request, attempt, tries, stored, adapted)
+            except _Adapted:
+                continue
             except Fault as fault:
-                kinds[fault.kind] += 1
-                await self._met(request.model, fault)
-                if tries > self.endpoint.max_retries:
-                    met = ", ".join(f"{kind} x{count}" for kind, count in sorted(kinds.items()))
-                    raise GaveUp(f"no reply in {tries} tries ({met})") from None
-                await asyncio.sleep(self._wait(fault, tries))
+                met = fault
+            kinds[met.kind] += 1
+            self._met(request.model, met)
+            if tries > self.endpoint.max_retries:
+                kinds = ", ".join(f"{kind} x{count}" for kind, count in sorted(kinds.items()))
+                raise GaveUp(f"no reply in {tries} tries ({kinds})")
+            await self._pause(self._wait(met, tries))
 
     # one try ---------------------------------------------------------------------------------------------------------
 
-    async def _try(self, request, attempt, tries, stored):
-        worst, call = None, None
+    async def _try(self, request, attempt, tries, stored, adapted):
+        model, worst, call = request.model, None, None
         if self.account.active:
             worst, call = await self.account.reserve(request), uuid.uuid4().hex
             # Known to be under way before it is sent: a killed run must not forget what it may have to pay.
-            await self._record(("open", call, request.model, worst))
-        none = {"dollars": 0.0, "tokens": 0, "calls": 1}
+            await self._record(("open", call, model, worst))
+        nothing = {"dollars": 0.0, "tokens": 0, "calls": 1}
         try:
             start = time.monotonic()
-            answer = read_body(await self._post(request, attempt, tries), request)
+            body, seed = await self._post(request, attempt, tries, adapted)
+            answer = read_body(body, request)
             latency = time.monotonic() - start
-            for name in ("text", "reasoning", "refusal", "call_id", "model_resolved"):
-                setattr(answer, name, self._key.hide(getattr(answer, name)))
-            tokens = answer.prompt_tokens + answer.completion_tokens
             cost = answer.reported_cost
             if cost is None:
-                cost = self.account.budget.cost(request.model, answer.prompt_tokens, answer.completion_tokens)
-            spent = {"dollars": cost, "tokens": tokens, "calls": 1}
-            if not self._same(request.model, answer.model_resolved):
+                cost = self.account.budget.cost(model, answer.prompt_tokens, answer.completion_tokens)
+            spent = {"dollars": cost, "tokens": answer.prompt_tokens + answer.completion_tokens, "calls": 1}
+            if not self._same(model, answer.model_resolved):
                 raise Fault("wrong model", f"answered as {answer.model_resolved}", charged=True, spent=spent)
         except Fault as fault:
-            await self._settle(request.model, call, worst, fault.spent or none, fault.charged and not fault.spent,
-                               ("fault", self.stage, request.model, fault.kind))
+            await self._settle(model, call, worst, fault.spent or nothing, fault.charged and not fault.spent,
+                               ("fault", self.stage, model, fault.kind))
+            raise
+        except (GaveUp, EndpointError, _Adapted):  # refused: nothing to pay
+            await self._settle(model, call, worst, nothing, False)
             raise
         except BaseException:
             # A cancelled call may have been charged: its row stays open in the ledger.
             if call:
-                self.account.settle(request.model, worst, worst, at_risk=True)
+                self.account.settle(model, worst, worst, at_risk=True)
             raise
-        await self._settle(request.model, call, worst, spent, False, stored(answer, latency, tries, cost))
-        self._rows[request.model] = self._wrong[request.model] = 0
-        self._answered, self._last_reply[request.model] = True, time.monotonic()
+        await self._settle(model, call, worst, spent, False, stored(answer, seed, latency, tries, cost))
+        self._faults_in_a_row[model] = self._wrong_in_a_row[model] = 0
+        self._last_reply[model] = time.monotonic()
         return answer
 
     async def _settle(self, model, call, worst, spent, at_risk, *operations):
-        """Write what the try left (one transaction with its reply), then free the room it held."""
-        operations = [*operations, ("charge", model, spent)]
-        if call:
-            # The charge of a call at risk is its open row; the call itself counts there too.
-            operations = [*operations[:-1], ("lost", call)] if at_risk else [*operations, ("close", call)]
+        """Write what the try left (in one transaction with its reply), then free the room it held."""
+        if call and at_risk:
+            operations = (*operations, ("lost", call))  # its open row is its charge, at its most
+        else:
+            operations = (*operations, ("charge", model, spent))
+            mine = self.spent.setdefault(model, Counter())
+            mine.update(spent)
+            if call:
+                operations = (*operations, ("close", call))
         await self._record(*operations)
         if call:
             self.account.settle(model, worst, worst if at_risk else spent, at_risk)
 
-    async def _post(self, request, attempt, tries) -> bytes:
-        """The body of a 200 response. Raises Fault, EndpointError, or GaveUp for a request that is refused."""
-        adapted = set()
-        while True:
-            self.calls[request.model] += 1
-            known, extra = self._adapt(request, attempt)
-            try:
-                async with asyncio.timeout(self.endpoint.timeout):
-                    response = await self._openai.chat.completions.with_raw_response.create(
-                        **known, extra_body=extra, extra_headers={"x-stainless-retry-count": str(tries - 1)})
-                    return response.http_response.content
-            except (openai.APITimeoutError, TimeoutError):
-                problem = Fault("timeout", f"no reply in {self.endpoint.timeout:g} s", charged=True)
-            except openai.APIConnectionError as error:
-                problem = _connection_fault(error.__cause__)
-            except openai.APIStatusError as error:
-                quirk = self._quirk(request, error, known)
-                if quirk and quirk not in adapted:
-                    adapted.add(quirk)
-                    continue
-                problem = self._status_problem(request.model, error)
-            # Outside the handlers: the client's own errors hold the request and must not ride along as context.
-            raise problem
+    async def _post(self, request, attempt, tries, adapted):
+        """(body of a 200 response, the seed that was sent). Raises what one call can meet."""
+        self.calls[request.model] += 1
+        known, extra = self._fields(request, attempt)
+        try:
+            async with asyncio.timeout(self.endpoint.timeout):
+                response = await self._openai.chat.completions.with_raw_response.create(
+                    **known, extra_body=extra, extra_headers={"x-stainless-retry-count": str(tries - 1)})
+                return self._key.hide_in(response.http_response.content), known.get("seed")
+        except (openai.APITimeoutError, TimeoutError):
+            problem = Fault("timeout", f"no reply in {self.endpoint.timeout:g} s", charged=True)
+        except openai.APIConnectionError as error:
+            problem = _connection_fault(error.__cause__)
+        except openai.APIStatusError as error:
+            quirk = self._quirk(request.model, error, known)
+            fresh = quirk is not None and quirk not in adapted
+            adapted.add(quirk)
+            problem = _Adapted() if fresh else self._status_problem(request.model, error)
+        # Outside the handlers: the client's own errors hold the request and must not ride along as context.
+        raise problem
 
-    def _adapt(self, request, attempt):
+    def _fields(self, request, attempt):
         """The body as this model takes it: (fields the client knows, all others)."""
         body = request.body(attempt)
-        for name in [name for model, name in self._dropped if model == request.model]:
-            body.pop(name, None)
-        if "max_tokens" in body and self._renamed.get(request.model) == "max_completion_tokens":
-            body["max_completion_tokens"] = body.pop("max_tokens")
-        known = {name: body.pop(name) for name in
-                 ("model", "messages", "temperature", "top_p", "max_tokens", "max_completion_tokens", "seed")
-                 if name in body}
+        if request.model in self._seedless:
+            body.pop("seed", None)
+        if "max_tokens" in body:
+            body[self._names.get(request.model, "max_tokens")] = body.pop("max_tokens")
+        known = {name: body.pop(name) for name in _KNOWN if name in body}
         return known, body or None
 
-    def _quirk(self, request, error, sent):
+    def _quirk(self, model, error, sent):
         """Learn from a 400 that names a field: the other name of `max_tokens`, or that seeds are not taken.
 
         Only what leaves the meaning of the request as it is: a refused temperature is an error, not a quirk.
+        Returns what was learnt, or None.
         """
-        if error.status_code not in (400, 422):
-            return None
         text = f"{error.param or ''} {self._message(error)}"
-        for name in ("max_tokens", "max_completion_tokens"):
+        if error.status_code not in (400, 422) or not _UNSUPPORTED.search(text):
+            return None
+        for name, other in (("max_tokens", "max_completion_tokens"), ("max_completion_tokens", "max_tokens")):
             if name in sent and re.search(rf"\b{name}\b", text):
-                self._renamed[request.model] = _OTHER_NAME[name]
+                self._names[model] = other
+                self.adapted.add((model, f"max_tokens is sent as {other}"))
                 return name
-        if "seed" in sent and re.search(r"\bseed\b", text, re.IGNORECASE):
-            self._dropped.add((request.model, "seed"))
+        if "seed" in sent and re.search(r"\bseed\b", text):
+            self._seedless.add(model)
+            self.adapted.add((model, "takes no seed: replies cannot be repeated"))
             return "seed"
         return None
 
@@ -210,26 +233,25 @@ class Client:
         text = body.get("message") or error.message or ""
         return self._key.hide(" ".join(str(text).split()))[:300]
 
-    async def _met(self, model, fault):
-        """Count a fault; stop the stage where faults are all there is."""
+    def _met(self, model, fault):
+        """Count a fault. Raises EndpointError, and stops the stage, where faults are all there is."""
         self.faults[model, fault.kind] += 1
-        if fault.kind == "wrong model":
-            self._wrong[model] += 1
-            if self._wrong[model] >= WRONG_MODELS_IN_A_ROW:
-                self.stopping = EndpointError(
-                    f"asked for {model!r}, {self.endpoint.base_url} {fault.detail}, {self._wrong[model]} times in a "
-                    "row: if that is the model meant, list the name under the endpoint's `aliases`")
-        if fault.kind != "rate limited":
-            self._rows[model] += 1
-        if self._dead(model) and not self._answered:
-            self.stopping = EndpointError(f"{self.endpoint.base_url} does not serve: {self._rows[model]} faults in a "
-                                          f"row, the last: {fault}")
+        if fault.kind != "rate limited":  # an endpoint that limits the rate is serving
+            self._faults_in_a_row[model] += 1
+        self._wrong_in_a_row[model] += fault.kind == "wrong model"
+        if self._wrong_in_a_row[model] >= WRONG_MODELS_IN_A_ROW:
+            self.stop(EndpointError(
+                f"asked for {model!r}, {self.endpoint.base_url} {fault.detail}, {self._wrong_in_a_row[model]} times "
+                "with no other reply: if that is the model meant, list its name under the endpoint's `aliases`"))
+        elif self._dead(model) and not self._last_reply:
+            self.stop(EndpointError(f"{self.endpoint.base_url} does not serve: {self._faults_in_a_row[model]} faults "
+                                    f"in a row, the last: {fault}"))
         if self.stopping is not None:
             raise self.stopping
 
     def _dead(self, model) -> bool:
         quiet = time.monotonic() - self._last_reply.get(model, self._start)
-        return self._rows[model] >= FAULTS_IN_A_ROW and quiet >= self.endpoint.patience_s
+        return self._faults_in_a_row[model] >= FAULTS_IN_A_ROW and quiet >= self.endpoint.patience_s
 
     def _same(self, asked, answered) -> bool:
         return answered is None or answered in self.endpoint.aliases.get(asked, ()) or same_model(asked, answered)
@@ -239,6 +261,11 @@ class Client:
             return fault.wait
         backoff = min(self.endpoint.longest_backoff, self.endpoint.first_backoff * 2 ** min(tries - 1, 20))
         return backoff * (1 - random.random() / 4)  # spread, so that calls that failed together do not return together
+
+    async def _pause(self, seconds):
+        """Sleep, but not past the moment the stage stops."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._stop.wait(), seconds)
 
 
 def retry_after(headers) -> float | None:
@@ -267,7 +294,8 @@ def _connection_fault(cause) -> Fault:
 
 def _openai_client(endpoint, key):
     """The client, told everything: nothing but the key may come from the environment."""
-    http = openai.DefaultAsyncHttpxClient(trust_env=not endpoint.loopback) if endpoint.loopback else None
+    # A proxy named in the environment has no business between this machine and itself.
+    http = openai.DefaultAsyncHttpxClient(trust_env=False) if endpoint.loopback else None
     return openai.AsyncOpenAI(base_url=endpoint.base_url, api_key=key.reveal(), max_retries=0,
                               timeout=endpoint.timeout, http_client=http,
                               default_headers={name: openai.Omit() for name in _HEADERS_FROM_ENVIRONMENT})

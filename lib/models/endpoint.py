@@ -1,6 +1,7 @@
 """Where questions go: an OpenAI-compatible endpoint, and the key that never leaves the environment."""
 
 import ipaddress
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -113,6 +114,16 @@ class Key:
         if text is None or len(self._value) < SHORTEST_KEY:
             return text
         return text.replace(self._value, HIDDEN)
+
+    def hide_in(self, body: bytes) -> bytes:
+        """A response's body with the key blotted out, also where JSON has escaped it."""
+        if len(self._value) < SHORTEST_KEY:
+            return body
+        escaped = json.dumps(self._value)[1:-1]
+        for form in {self._value, escaped, escaped.replace("/", "\\/")}:
+            if form.encode() in body:
+                body = body.replace(form.encode(), HIDDEN.encode())
+        return body
 
     def __repr__(self):
         return f"<key from {self._name}>" if self._name else "<no key>"

@@ -6,6 +6,7 @@ process loses nothing and neither does a power cut; as many replies share a comm
 (`lib.models.writer`), which is what makes that affordable.
 """
 
+import contextlib
 import json
 import math
 import os
@@ -13,7 +14,6 @@ import sqlite3
 import threading
 import time
 import zlib
-from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
@@ -180,7 +180,7 @@ class Ledger:
 
     # writing ---------------------------------------------------------------------------------------------------------
 
-    @contextmanager
+    @contextlib.contextmanager
     def writing(self, source: str = ""):
         """Hold the ledger for writing; `source` is "loopback" or "remote" and must stay the same.
 
@@ -198,7 +198,11 @@ class Ledger:
                                       f"asks a {source} one: give it a ledger of its own")
                 if source and not known:
                     self._db.execute("INSERT INTO meta VALUES ('source', ?)", [source])
-            yield self
+            try:
+                yield self
+            finally:
+                with contextlib.suppress(LedgerError):  # the log is as safe as the file; this only makes one file of two
+                    self._read("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def commit(self, operations) -> None:
         """Write operations in one transaction; on disk when this returns. Only within `writing()`.
@@ -276,7 +280,7 @@ class Ledger:
         with self._speaking(), self._lock:
             return self._db.execute(query, values).fetchall()
 
-    @contextmanager
+    @contextlib.contextmanager
     def _speaking(self):
         """Turn SQLite's and the system's errors into one sentence that names the file."""
         try:
@@ -290,7 +294,7 @@ class Ledger:
         raise LedgerError(f"{shown(self.path)}: {problem}") from None
 
 
-@contextmanager
+@contextlib.contextmanager
 def exclusive(path, what: str, wait: bool = False):
     """Hold the lock file `path`; it frees itself when the process ends, however it ends.
 

@@ -11,8 +11,9 @@ gives none).
 import itertools
 from dataclasses import dataclass
 
+from lib.posg.actions import best_alignment
 from lib.posg.model import POSG
-from lib.posg.search import Search
+from lib.posg.search import UNMATCHED, Search
 from lib.posg.unroll import Unrolled, reorder_players, unroll
 
 HORIZON = 3
@@ -28,6 +29,7 @@ class Match:
     score, upper : the best found, and a number that no renaming exceeds; equal exactly when `exact`.
     coverage, precision, f1 : from `score`; the `_upper` ones from `upper`.
     players, states : {reference name: candidate name} of the best renaming, matched ones only.
+    actions : {reference state: {reference player: {action: candidate's action}}}, same.
     nodes : search nodes opened.
     """
 
@@ -42,6 +44,7 @@ class Match:
     f1_upper: float
     players: dict[str, str]
     states: dict[str, str]
+    actions: dict[str, dict[str, dict[str, str]]]
     nodes: int
 
     @property
@@ -66,8 +69,7 @@ def compare(reference: POSG, candidate: POSG, *, horizon: int = HORIZON, nodes: 
     exact = settled or upper <= score + 1e-9
     upper = score if exact else upper
     numbers = _ratios(score, own_left, own_right), _ratios(upper, own_left, own_right)
-    players, states = renaming
-    return Match(score, upper, exact, *numbers[0], *numbers[1], players, states, used)
+    return Match(score, upper, exact, *numbers[0], *numbers[1], *renaming, used)
 
 
 def self_score(game: POSG, horizon: int = HORIZON) -> float:
@@ -104,10 +106,23 @@ def _over_players(left: Unrolled, right: Unrolled, nodes: int):
 
 
 def _named(winner, left: Unrolled, right: Unrolled):
+    """The winning renaming in names: players, states, actions."""
     if winner is None:
-        return {}, {}
+        return {}, {}, {}
     search, image, order = winner
     players = {left.players[k]: right.players[place] for k, place in enumerate(order)
                if place is not None and k < len(left.players)}
     states = {left.names[s]: right.names[t] for s, t in enumerate(image) if t >= 0}
-    return players, states
+    source = [UNMATCHED] * search.n
+    for s, t in enumerate(image):
+        if t >= 0:
+            source[t] = s
+    actions = {}
+    for s, t in enumerate(image):
+        if t >= 0 and left.shape[s] and right.shape[t]:
+            weights = search.shared(s, t, image, source)
+            pairs = best_alignment(weights, search.left.shape[s], search.right.shape[t], want_pairs=True)[2]
+            actions[left.names[s]] = {
+                left.players[k]: {left.actions[s][k][a]: right.actions[t][place][b] for a, b in pairs[k]}
+                for k, place in enumerate(order) if place is not None and k < len(left.players)}
+    return players, states, actions

@@ -159,6 +159,15 @@ def load_archive(archive: Archive, *, subjects, judges, features, samples: dict)
     return generations, _one_row_each(pd.DataFrame(labels), generations, features, left), left.frame()
 
 
+def archive_texts(archive: Archive, generations: pd.DataFrame) -> dict:
+    """{generation id: description} of the archive's models; the people's texts are not released."""
+    texts = {}
+    for model, condition in generations.loc[generations["model"] != HUMAN, ["model", "condition"]].drop_duplicates().to_numpy():
+        rows = read_jsonl(archive.path(f"generations/{_folder(model)}/{condition}/responses.jsonl"))
+        texts.update((row["id"], row["response"]) for row in rows)
+    return {key: texts[key] for key in generations["generation_id"] if key in texts}
+
+
 def read_jsonl(path: Path) -> list[dict]:
     """The objects of a JSON-lines file. Raises ArchiveError naming file and line where one is cut off or no object."""
     rows = []

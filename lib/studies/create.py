@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 
 from lib.connections import Pairs, Query, decode, fault, parse_answer, path_key, path_text, read_triple
+from lib.models.errors import InvalidReply
 from lib.paths import shown
-from lib.studies.create_judging import JudgementError, read_class_sizes, read_factuality, specificity
+from lib.studies.create_judging import read_class_sizes, read_factuality, specificity
 
 SCALE = (1, 5)
 PLACEHOLDERS = (0.0, -1.0)  # what a failed judgement leaves behind; 0 lies outside the scale
@@ -319,7 +320,7 @@ class _Row:
         if not value and isinstance(judged["factual_reply"], str):
             try:
                 value = read_factuality(judged["factual_reply"], length)
-            except JudgementError as error:
+            except InvalidReply as error:
                 self.note(f"path {i}: {error}")
         if not isinstance(value, list) or not value:
             return None
@@ -334,7 +335,7 @@ class _Row:
         if not value and isinstance(judged["specific_reply"], str):
             try:
                 value = specificity(read_class_sizes(judged["specific_reply"], length)).tolist()
-            except JudgementError as error:
+            except InvalidReply as error:
                 self.note(f"path {i}: {error}")
         if not isinstance(value, list) or not value:
             return None

@@ -9,7 +9,9 @@ import re
 
 import numpy as np
 
-from lib.connections import Pairs, decode
+from lib.connections import decode
+from lib.models.errors import InvalidReply
+from lib.models.json_text import extract_json
 
 # Class sizes up to which a triple still scores 5, 4, 3, 2. Not printed in the text; recovered from 6,507 pairs of
 # estimate and score in the released files, which these limits separate without one exception.
@@ -18,21 +20,21 @@ VERDICTS = {"not hallucinated": True, "factual": True, "true": True, "correct": 
             "hallucinated": False, "not factual": False, "false": False, "incorrect": False, "0": False}
 
 
-class JudgementError(ValueError):
-    """A judge's reply that does not hold what was asked for; the message says what would be right."""
+class JudgementError(InvalidReply):
+    """A judge's reply that does not hold what was asked for (`kind`); the message says what would be right."""
 
 
 def specificity(sizes, limits=SIZE_LIMITS) -> np.ndarray:
     """Specificity scores 1 … 5, float of the shape of `sizes` (entities that could stand at the wider end).
 
     limits : four rising sizes; at most the first scores 5, more than the last scores 1. A missing size gives NaN.
-    Raises JudgementError for a negative size or limits that do not rise.
+    Raises ValueError for a negative size or limits that do not rise.
     """
     sizes, limits = np.asarray(sizes, dtype=float), np.asarray(limits, dtype=float)
     if limits.shape != (4,) or not (np.diff(limits) > 0).all():
-        raise JudgementError(f"limits {limits.tolist()} should be four rising class sizes")
+        raise ValueError(f"limits {limits.tolist()} should be four rising class sizes")
     if (sizes < 0).any():
-        raise JudgementError(f"a class size is {np.nanmin(sizes):g}, should be 0 or more")
+        raise ValueError(f"a class size is {np.nanmin(sizes):g}, should be 0 or more")
     scores = 5.0 - np.searchsorted(limits, sizes, side="left")
     return np.where(np.isnan(sizes), np.nan, scores)
 
@@ -44,7 +46,7 @@ def read_class_sizes(reply: str, length: int) -> list[float]:
     """
     sizes = [_size(entry) for entry in _entries(reply, "size")]
     if len(sizes) != length:
-        raise JudgementError(f"{len(sizes)} class sizes for {length} triples, should be one a triple")
+        raise JudgementError("wrong count", f"{len(sizes)} class sizes for {length} triples, should be one a triple")
     return sizes
 
 
@@ -57,10 +59,11 @@ def read_factuality(reply: str, length: int) -> list[bool]:
     for entry in _entries(reply, "verdict"):
         word = re.sub(r"\s+", " ", str(entry)).strip().lower()
         if word not in VERDICTS:
-            raise JudgementError(f"the verdict {str(entry)[:40]!r} is neither 'hallucinated' nor 'not hallucinated'")
+            raise JudgementError("no verdict",
+                                 f"the verdict {str(entry)[:40]!r} is neither 'hallucinated' nor 'not hallucinated'")
         verdicts.append(VERDICTS[word])
     if len(verdicts) != length:
-        raise JudgementError(f"{len(verdicts)} verdicts for {length} triples, should be one a triple")
+        raise JudgementError("wrong count", f"{len(verdicts)} verdicts for {length} triples, should be one a triple")
     return verdicts
 
 
@@ -69,16 +72,21 @@ def read_score(reply: str, lowest: int = 1, highest: int = 5) -> int:
 
     Raises JudgementError for no score, several different ones, or one outside lowest … highest: 7 is an error.
     """
-    value = _decoded(reply)
-    if isinstance(value, Pairs):
-        value = next((item for name, item in value.items if str(name).lower() in ("score", "rating", "judgment")), None)
-    text = str(value if value is not None else "")
-    found = re.fullmatch(r"(?:\D*?)(-?\d+(?:\.0+)?)(?:\s*/\s*\d+)?\W*", text)
+    try:
+        value = extract_json(reply).values
+    except InvalidReply as error:
+        if error.kind != "no JSON":
+            raise JudgementError(error.kind, str(error)) from None
+        value = reply
+    if isinstance(value, dict):
+        value = next((item for name, item in value.items() if name.lower() in ("score", "rating", "judgment")), "")
+    found = re.fullmatch(r"(?:\D*?)(-?\d+(?:\.0+)?)(?:\s*/\s*\d+)?\W*", str(value))
     if not found:
-        raise JudgementError(f"no single score in {reply[:60]!r}; should be a whole number from {lowest} to {highest}")
+        raise JudgementError("no score", f"no single score in {reply[:60]!r}; should be a whole number from {lowest} "
+                             f"to {highest}")
     score = float(found[1])
     if not lowest <= score <= highest:
-        raise JudgementError(f"the score is {score:g}; the scale runs from {lowest} to {highest}")
+        raise JudgementError("off scale", f"the score is {score:g}; the scale runs from {lowest} to {highest}")
     return int(score)
 
 
@@ -87,59 +95,33 @@ def read_trace(reply: str) -> dict:
 
     Names are compared in lower case. Raises JudgementError where the reply is no object with these lists.
     """
-    value = _decoded(reply)
-    if not isinstance(value, Pairs):
-        raise JudgementError("should be an object with the lists entities, relations and triples")
+    value = extract_json(reply).values
+    if not isinstance(value, dict):
+        raise JudgementError("wrong shape", "should be an object with the lists entities, relations and triples")
     found = {}
     for name in ("entities", "relations", "triples"):
-        entries = decode(value.get(name)) if name in value.keys() else None
-        if not isinstance(entries, list):
-            raise JudgementError(f"the list {name!r} is missing")
+        if not isinstance(value.get(name), list):
+            raise JudgementError("wrong shape", f"the list {name!r} is missing")
         found[name] = {tuple(str(part).strip().lower() for part in entry) if isinstance(entry, list)
-                       else str(entry).strip().lower() for entry in entries}
+                       else str(entry).strip().lower() for entry in value[name]}
     return found
 
 
-def _decoded(reply: str):
-    """A reply's JSON value: from its last fence, else from the first bracket on; the text itself if there is none."""
-    if not isinstance(reply, str) or not reply.strip():
-        raise JudgementError("the reply is empty")
-    text = reply[reply.rindex("</think>") + len("</think>"):] if "</think>" in reply else reply
-    fences = re.findall(r"```[a-zA-Z]*\s*\n(.*?)```", text, flags=re.S)
-    for candidate in [*fences[::-1], text.strip(), *_from_brackets(text)]:
-        value = decode(candidate.strip())
-        if not isinstance(value, str):
-            return value
-    return text.strip()
-
-
-def _from_brackets(text: str) -> list[str]:
-    """The longest stretches from an opening bracket to the last closing one of its kind."""
-    stretches = []
-    for opening, closing in ("[]", "{}"):
-        start, end = text.find(opening), text.rfind(closing)
-        if 0 <= start < end:
-            stretches.append((start, text[start:end + 1]))
-    return [stretch for _, stretch in sorted(stretches)]
-
-
 def _entries(reply: str, wanted: str) -> list:
-    value = _decoded(reply)
-    if isinstance(value, Pairs):
-        names = value.keys()
-        key = next((name for name in ("judgments", "judgements", "judgment", "scores") if name in names), None)
-        value = decode(value.get(key)) if key else None
+    value = extract_json(reply).values
+    if isinstance(value, dict):
+        value = next((value[name] for name in ("judgments", "judgements", "judgment", "scores") if name in value), None)
+        value = decode(value)
         value = value if isinstance(value, list) else [value] if value is not None else None
     if not isinstance(value, list):
-        raise JudgementError(f"no list of judgments in {reply[:60]!r}; should hold one {wanted} a triple")
+        raise JudgementError("wrong shape", f"no list of judgments in {reply[:60]!r}; should hold one {wanted} a triple")
     entries = []
     for entry in value:
-        entry = decode(entry)
-        if isinstance(entry, Pairs):
-            key = next((name for name in ("judgment", "judgement", "estimate", "size") if name in entry.keys()), None)
+        if isinstance(entry, dict):
+            key = next((name for name in ("judgment", "judgement", "estimate", "size") if name in entry), None)
             if key is None:
-                raise JudgementError(f"an entry lacks its judgment: {str(entry.items)[:60]}")
-            entry = entry.get(key)
+                raise JudgementError("wrong shape", f"an entry lacks its judgment: {str(entry)[:60]}")
+            entry = entry[key]
         entries.append(entry)
     return entries
 
@@ -150,7 +132,7 @@ def _size(value) -> float:
     try:
         size = float(text)
     except ValueError:
-        raise JudgementError(f"the class size {str(value)[:40]!r} is no number") from None
+        raise JudgementError("no number", f"the class size {str(value)[:40]!r} is no number") from None
     if not np.isfinite(size) or size < 0:
-        raise JudgementError(f"the class size is {size:g}, should be 0 or more")
+        raise JudgementError("off scale", f"the class size is {size:g}, should be 0 or more")
     return size

@@ -1,0 +1,51 @@
+"""Execute the committed notebooks with their defaults and store the outputs: `python -m lib.refresh [NOTEBOOK …]`.
+
+After a change to an estimator, `make refresh` brings the outputs that `make test` compares up to date.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+
+from lib.chain import NUMBERED
+from lib.files import write_text_atomic
+from lib.paths import NOTEBOOKS, ROOT, shown
+
+
+def committed() -> list[Path]:
+    """Every committed notebook, in reading order."""
+    return sorted(path for path in NOTEBOOKS.rglob("*.ipynb") if NUMBERED.fullmatch(path.name))
+
+
+def refresh(path: Path) -> None:
+    """Execute one notebook in its own folder and replace its outputs, whole or not at all.
+
+    Raises nbclient's CellExecutionError.
+    """
+    book = nbformat.read(path, as_version=4)
+    NotebookClient(book, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}},
+                   record_timing=False).execute()
+    book.metadata["language_info"] = {"name": "python"}  # the version would differ from machine to machine
+    write_text_atomic(path, nbformat.writes(book) + "\n")
+
+
+def main(names) -> int:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    failed = 0
+    for path in [ROOT / name for name in names] or committed():
+        try:
+            refresh(path)
+            print(f"{shown(path)}: refreshed")
+        except (CellExecutionError, OSError) as error:
+            failed += 1
+            print(f"{shown(path)}: {str(error).strip().splitlines()[-1]}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

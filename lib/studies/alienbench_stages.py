@@ -1,0 +1,113 @@
+"""AlienBench: the two stages that make the data, whatever the source: descriptions, then labels."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+
+from lib.archive import Archive
+from lib.files import write_text_atomic
+from lib.models import Ledger, run_stage
+from lib.models.replies import labels_from_reply
+from lib.paths import from_root
+from lib.sources import budget_for, check_source, endpoint_for
+from lib.studies import alienbench
+from lib.studies.alienbench_requests import (generation_requests, generations_frame, judge_requests, labels_frame,
+                                             samples)
+
+USUAL_TEXT = "word " * 900  # a description of usual length, for estimates
+
+
+@dataclass
+class Stage:
+    """What a stage made: `table`, and for generations their `texts` {id: text}; how it went (`report`, None for an
+    archive) and what an archive's loading left out (`left_out`, empty otherwise)."""
+
+    table: pd.DataFrame
+    texts: dict = field(default_factory=dict)
+    report: object = None
+    left_out: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+
+def generate(p, *, source: str, profile: str, out, mirror: str = "") -> Stage:
+    """Ask the subject models (and, simulated, the people) for descriptions, or load the archive's.
+
+    `p` holds subjects, judges, features, conditions, wordings, n_samples, n_samples_paraphrase, n_human, seed,
+    temperature, max_tokens (params/alienbench.yaml).
+    """
+    counts = samples(p.conditions, p.wordings, p.n_samples, p.n_samples_paraphrase)
+    if check_source(source) == "archive":
+        return _from_archive(p, counts, mirror)[0]
+    people = p.n_human if source == "simulated" else 0
+    requests = generation_requests(p.subjects, counts, seed=p.seed, temperature=p.temperature,
+                                   max_tokens=p.max_tokens, n_human=people)
+    result = _ask(requests, "generating", source=source, profile=profile, out=out)
+    table, texts = generations_frame(requests, result.replies)
+    return Stage(table, dict(zip(table["generation_id"], texts)), result.report)
+
+
+def judge(p, generations: pd.DataFrame, texts: dict, *, source: str, profile: str, out, mirror: str = "") -> Stage:
+    """Ask every judge about every description, or load the archive's labels.
+
+    `texts` is {generation id: description}; an answer that cannot be used is asked again `p.retries_on_invalid`
+    times and then void (its labels missing).
+    """
+    if check_source(source) == "archive":
+        counts = samples(p.conditions, p.wordings, p.n_samples, p.n_samples_paraphrase)
+        return _from_archive(p, counts, mirror)[1]
+    requests = judge_requests(generations, [texts[key] for key in generations["generation_id"]], p.judges,
+                              max_tokens=p.judge_max_tokens)
+    features = list(p.features)
+    result = _ask(requests, "judging", source=source, profile=profile, out=out,
+                  parse=lambda text: labels_from_reply(text, features), retries_on_invalid=p.retries_on_invalid)
+    return Stage(labels_frame(requests, result.replies, features), report=result.report)
+
+
+def planned(p, out: Path) -> dict:
+    """{stage: requests} of a live run; a description that is not written yet is stood in for by one of usual length."""
+    counts = samples(p.conditions, p.wordings, p.n_samples, p.n_samples_paraphrase)
+    asked = generation_requests(p.subjects, counts, seed=p.seed, temperature=p.temperature, max_tokens=p.max_tokens)
+    table, texts = out / "alienbench" / "generations.csv", out / "alienbench" / "texts.jsonl"
+    if table.is_file() and texts.is_file():
+        generations, written = pd.read_csv(table), read_texts(texts)
+    else:
+        generations = pd.DataFrame([{"generation_id": request.key[:32], **request.tag} for request in asked])
+        written = dict.fromkeys(generations["generation_id"], USUAL_TEXT)
+    texts = [written[key] for key in generations["generation_id"]]
+    return {"generating": asked,
+            "judging": judge_requests(generations, texts, p.judges, max_tokens=p.judge_max_tokens)}
+
+
+def write_texts(path, texts: dict) -> Path:
+    """Descriptions as JSON lines {generation_id, text}."""
+    lines = (json.dumps({"generation_id": key, "text": text}, ensure_ascii=False) for key, text in texts.items())
+    return write_text_atomic(path, "".join(f"{line}\n" for line in lines))
+
+
+def read_texts(path) -> dict:
+    """{generation id: description}, as `write_texts` wrote it."""
+    return {row["generation_id"]: row["text"] for row in alienbench.read_jsonl(Path(path))}
+
+
+def _ask(requests, label, *, source, profile, out, **options):
+    """Run a stage against its endpoint, every reply in the study's ledger."""
+    with endpoint_for(source, "alienbench", profile) as endpoint:
+        budget = budget_for(profile, {request.model for request in requests}, out)
+        with Ledger(from_root(out) / "ledgers" / "alienbench.sqlite") as ledger:
+            return run_stage(requests, endpoint, ledger, budget=budget, label=label, **options)
+
+
+def _from_archive(p, counts, mirror) -> tuple[Stage, Stage]:
+    archive = Archive("alienbench", mirror or None)
+    generations, labels, left_out = alienbench.load_archive(
+        archive, subjects=p.subjects, judges=p.judges, features=p.features, samples=counts)
+    texts = alienbench.archive_texts(archive, generations)
+    return Stage(generations, texts, left_out=left_out), Stage(labels, left_out=left_out)
+
+
+def demo_generations() -> tuple[pd.DataFrame, dict]:
+    """The demo's descriptions, written in process: (generations table, {generation id: text})."""
+    from lib.simulate.alienbench import demo_texts  # only a notebook run on its own needs the simulator
+
+    return demo_texts()

@@ -1,0 +1,217 @@
+"""CREATE: the stages that make the data, whatever the source: benchmark, answers, judgements, traces, baselines."""
+
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache, partial
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+
+from lib.archive import Archive
+from lib.connections import Query, fault, parse_answer, path_key, path_text
+from lib.models import Ledger, Reply, StageResult, run_stage
+from lib.models.results import judge as judge_reply
+from lib.params import study_params
+from lib.paths import DATA, from_root
+from lib.sources import budget_for, check_source, endpoint_for
+from lib.studies.create import PATH_COLUMNS, load_answers, path_strength
+from lib.studies.create_judging import read_class_sizes, read_factuality, read_trace, specificity
+from lib.studies.create_requests import (baseline_items, baseline_requests, follow_ups, generation_requests,
+                                         judge_requests, trace_requests, writing_requests)
+from lib.triples import build_queries, classes, load_store
+
+QUERY_COLUMNS = ["source", "query", "text", "head", "relation", "tail", "n_paths"]
+READERS = {"factuality": read_factuality, "specificity": read_class_sizes}
+TRACE = re.compile(r"<think>(.*?)</think>", re.S)
+
+
+@dataclass
+class Stage:
+    """What a stage made: `paths` (columns PATH_COLUMNS), `queries` (QUERY_COLUMNS, one row a source and query),
+    `traces` {(source, query): text}, `report` (None for an archive), `problems` (sentences)."""
+
+    paths: pd.DataFrame
+    queries: pd.DataFrame
+    traces: dict = field(default_factory=dict)
+    report: object = None
+    problems: list = field(default_factory=list)
+
+
+def build_benchmark(p, ask=None) -> tuple[list, list, object]:
+    """(queries, source paths, store) made from the graph that `p.graph` names ("" for the shipped one).
+
+    `p` holds graph, n_queries, class_size, per_class, least_chains, uninformative, query_writer, seed. `ask`: as
+    `asking` yields it; None writes the queries by template. A text that a model writes must not name the entity it
+    hides: where it does, the template's is kept.
+    """
+    path = from_root(p.graph) if p.graph else DATA / "graphs" / "fictional.csv"
+    store = load_store(path, None if p.graph else DATA / "graphs" / "relations.csv")
+    found = classes(store, smallest=p.class_size[0], largest=p.class_size[1])
+    drawn = build_queries(store, found, p.n_queries, np.random.default_rng(p.seed), per_class=p.per_class,
+                          uninformative=p.uninformative, least_chains=p.least_chains)
+    queries = [query for query, _ in drawn]
+    if ask is not None and p.query_writer:
+        result = ask(writing_requests(drawn, store, model=p.query_writer, seed=p.seed), "writing queries")
+        for place, (reply, (query, made_from)) in enumerate(zip(result.replies, drawn, strict=True)):
+            if reply.valid and made_from.second[0].lower() not in reply.text.lower():
+                queries[place] = Query(query.index, query.head, query.relation, query.tail, reply.text.strip())
+    return queries, [made_from for _, made_from in drawn], store
+
+
+def load_archive(mirror: str = "") -> Stage:
+    """All released files, stacked; the source of a path is its file's stem."""
+    archive = Archive("create", mirror or None)
+    loaded = [load_answers(archive.path(name)) for name in archive.files("data/")]
+    queries = pd.concat([answers.queries.assign(source=answers.source) for answers in loaded], ignore_index=True)
+    return Stage(pd.concat([answers.paths for answers in loaded], ignore_index=True), queries[QUERY_COLUMNS],
+                 problems=[words for answers in loaded for words in answers.problems])
+
+
+def generate(p, queries, ask) -> Stage:
+    """Ask every subject for paths, in every prompt variation `p.runs` names; the second turn of `iterate` follows the
+    first, and its paths join the first answer's, as those of a resample join.
+
+    `p` holds subjects, runs, n_resamples, seed. A reply that cannot be read gives no paths and one problem.
+    """
+    requests = generation_requests(queries, p.subjects, p.runs, seed=p.seed, n_resamples=p.n_resamples)
+    first = ask(requests, "generating")
+    replies = list(first.replies)
+    second = follow_ups(requests, replies, queries, p.subjects, seed=p.seed)
+    more = ask(second, "iterating").replies if second else ()
+    by_index = {query.index: query for query in queries}
+    answers, traces, problems = {}, {}, []
+    for request, reply in zip([*requests, *second], [*replies, *more], strict=True):
+        name = source_name(request.tag["source"], request.tag["variation"])
+        key = (name, request.tag["query"])
+        answer = parse_answer(reply.text if reply.valid else reply.raw)
+        problems += [f"{name}, query {key[1]}: {words}" for words in answer.problems]
+        answers.setdefault(key, []).append((request.tag["sample"], answer.paths))
+        trace = reply.reasoning or "".join(TRACE.findall(reply.text))
+        if trace.strip() and request.tag["variation"] == "original":
+            traces[key] = trace.strip()
+    rows, asked = [], []
+    for (name, number), samples in answers.items():
+        query, made = by_index[number], _path_rows(name, by_index[number], samples)
+        rows += made
+        asked.append([name, number, query.text, query.head, query.relation, query.tail, len(made)])
+    return Stage(pd.DataFrame(rows, columns=PATH_COLUMNS), pd.DataFrame(asked, columns=QUERY_COLUMNS), traces,
+                 first.report, problems)
+
+
+def judge(p, paths: pd.DataFrame, ask) -> tuple[pd.DataFrame, pd.DataFrame, list]:
+    """(paths with their judgements, judgements by triple, reports): every distinct path is judged once.
+
+    `p` holds judge, judge_max_tokens, retries_on_invalid, class_size_limits, seed. The second frame has one row a
+    distinct path and triple: path, triple, head, relation, tail, factual, size, specificity. A judgement that is void
+    leaves the path's scores missing, and the path counts for nothing.
+    """
+    distinct = list(dict.fromkeys(path for path, valid in zip(paths["triples"], paths["valid"]) if valid))
+    requests = judge_requests(enumerate(distinct), p.judge, max_tokens=p.judge_max_tokens, seed=p.seed)
+    groups, found, reports = {}, {}, []
+    for request in requests:  # how many judgements are asked for is part of what makes a reply valid
+        groups.setdefault((request.tag["kind"], request.tag["n"]), []).append(request)
+    for (kind, length), group in groups.items():
+        result = ask(group, f"judging {kind}", parse=partial(READERS[kind], length=length),
+                     retries_on_invalid=p.retries_on_invalid)
+        reports.append(result.report)
+        for request, reply in zip(group, result.replies, strict=True):
+            found[request.tag["path"], kind] = np.array(reply.parsed if reply.valid else [np.nan] * length, dtype=float)
+    rows, summary = [], {}
+    for number, path in enumerate(distinct):
+        facts, sizes = found[number, "factuality"], found[number, "specificity"]
+        scores = specificity(sizes, p.class_size_limits)
+        void = np.isnan(facts).any()
+        summary[path] = (np.nan if void else float(facts.all()), np.nan if void else facts.mean(),
+                         np.nan if void else facts.sum(), *path_strength(scores))
+        rows += [(number, place, *triple, *values)
+                 for place, (triple, *values) in enumerate(zip(path, facts, sizes, scores))]
+    names = ["factual", "share_factual", "n_factual_triples", "strength", "weakest"]
+    void = (np.nan,) * len(names)
+    judged = paths.assign(**dict(zip(names, np.array([summary.get(path, void) for path in paths["triples"]],
+                                                     dtype=float).reshape(-1, len(names)).T)))
+    columns = ["path", "triple", "head", "relation", "tail", "factual", "size", "specificity"]
+    return judged[PATH_COLUMNS], pd.DataFrame(rows, columns=columns), reports
+
+
+def explore(p, traces: dict, ask) -> pd.DataFrame:
+    """Appendix J.4: what every reasoning trace names; columns source, query, entities, relations, triples (counts)."""
+    requests = trace_requests(traces.items(), p.trace_reader, seed=p.seed)
+    result = ask(requests, "reading traces", parse=read_trace)
+    rows = []
+    for request, reply in zip(requests, result.replies, strict=True):
+        counts = [len(reply.parsed[name]) if reply.valid else np.nan for name in ("entities", "relations", "triples")]
+        rows.append([*request.tag["trace"], *counts])
+    return pd.DataFrame(rows, columns=["source", "query", "entities", "relations", "triples"])
+
+
+def baselines(p, ask) -> pd.DataFrame:
+    """Replies to the three human creativity tests; columns source, test, item, sample, reply, answer (RAT only)."""
+    requests = baseline_requests(p.subjects, seed=p.seed, n_aut=p.n_aut, n_dat=p.n_dat)
+    result = ask(requests, "baselines")
+    right = {", ".join(item["words"]): item["answer"] for item in baseline_items()["rat"]}
+    rows = [[*(request.tag[name] for name in ("source", "test", "item", "sample")), reply.text,
+             right.get(request.tag["item"], "")] for request, reply in zip(requests, result.replies, strict=True)]
+    return pd.DataFrame(rows, columns=["source", "test", "item", "sample", "reply", "answer"])
+
+
+def source_name(subject: str, variation: str) -> str:
+    """How a subject's answers to a prompt variation are called in every table."""
+    return subject if variation == "original" else f"{subject} [{variation}]"
+
+
+def _path_rows(name: str, query: Query, samples) -> list:
+    """Rows of PATH_COLUMNS, not yet judged, of one source's answers to one query."""
+    rows, seen = [], set()
+    for sample, paths in sorted(samples, key=lambda entry: entry[0]):
+        for number, path in enumerate(paths):
+            words, key = fault(path, query), path_key(path)
+            rows.append([name, query.index, sample, number, path, not words, words, *(np.nan,) * 5, len(path),
+                         key in seen, path_text(path)])
+            seen.add(key)
+    return rows
+
+
+@contextmanager
+def asking(p, *, source: str, profile: str, out):
+    """Yield ask(requests, label, **options) -> StageResult: stages against one endpoint, every reply in the study's
+    ledger, within the profile's budget for all models that `p` names."""
+    check_source(source)
+    models = {subject["model"] for subject in getattr(p, "subjects", {}).values()}
+    models |= {getattr(p, name, "") for name in ("judge", "query_writer", "trace_reader")} - {""}
+    with endpoint_for(source, "create", profile) as endpoint:
+        budget = budget_for(profile, models, out)
+        with Ledger(from_root(out) / "ledgers" / "create.sqlite") as ledger:
+            yield lambda requests, label, **options: run_stage(requests, endpoint, ledger, budget=budget, label=label,
+                                                               **options)
+
+
+def in_process(requests, label: str = "", *, parse=None, retries_on_invalid: int = 2) -> StageResult:
+    """What `ask` gives in the demo, without server and ledger: for a notebook that is run on its own."""
+    from lib.simulate.create import respond  # only here and in the server is the simulator needed
+
+    replies = []
+    for request in requests:
+        for attempt in range(retries_on_invalid + 1):
+            said = respond(request.body(attempt))
+            row = {"text": said.text, "finish_reason": said.finish_reason, "refusal": None, "reasoning": None,
+                   "reasoning_tokens": said.reasoning_tokens}
+            parsed, repairs, reason, _ = judge_reply(row, parse)
+            if reason is None:
+                break
+        replies.append(Reply(request.key, request, said.text if reason is None else "", parsed, repairs, reason,
+                             request.model, attempts=attempt + 1, sample=request.sample, raw=said.text))
+    return StageResult(replies, None)
+
+
+@cache
+def demo() -> SimpleNamespace:
+    """The demo's data, made in process: queries (list of Query), made_from, asked and paths (as `generate`), judged,
+    judgements, traces. The same numbers as the chain's, whose server answers from the same simulator."""
+    p = SimpleNamespace(**study_params("create"))
+    queries, made_from, store = build_benchmark(p, in_process)
+    answers = generate(p, queries, in_process)
+    judged, judgements, _ = judge(p, answers.paths, in_process)
+    return SimpleNamespace(queries=queries, made_from=made_from, store=store, asked=answers.queries,
+                           paths=answers.paths, traces=answers.traces, judged=judged, judgements=judgements)

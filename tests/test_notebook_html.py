@@ -1,0 +1,22 @@
+import nbformat
+
+from lib.notebook_html import to_html, with_mathml
+
+
+def test_formulas_become_mathml_and_code_is_left_alone():
+    text = with_mathml("Let $x_1$ be `cost $5` and\n\n$$ y = \\frac12 $$\n\n```\na $b$ c\n```\n")
+    assert text.count("<math") == 2 and 'display="block"' in text
+    assert "`cost $5`" in text and "a $b$ c" in text
+
+
+def test_prices_are_no_formulas():
+    assert with_mathml("It costs $5 a call, or $10.") == "It costs $5 a call, or $10."
+
+
+def test_the_page_has_an_anchor_a_cell_and_asks_no_other_host(tmp_path):
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("$a$", id="intro"),
+                                           nbformat.v4.new_code_cell("1", id="one")])
+    nbformat.write(book, tmp_path / "book.ipynb")
+    page = to_html(tmp_path / "book.ipynb")
+    assert 'id="cell-id=one"' in page and "<math" in page
+    assert "<script" not in page and 'src="http' not in page and 'rel="stylesheet"' not in page
