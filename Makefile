@@ -50,7 +50,7 @@ $(VENV)/.ready: pyproject.toml requirements.lock
 	  || $(VENV)/bin/python -m pip install --quiet "$(TORCH)" \
 	  || $(VENV)/bin/python -m pip install --quiet "torch>=2.2"
 	$(VENV)/bin/python -m pip install --quiet --requirement requirements.lock
-	$(VENV)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	$(VENV)/bin/python -m pip install --quiet --no-deps --editable .
 	@touch $@
 
 clean:

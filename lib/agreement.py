@@ -25,7 +25,8 @@ def krippendorff_alpha(ratings, level: str = "nominal") -> float | np.ndarray:
     (nothing could have disagreed). level: "nominal", "ordinal", "interval" or "ratio" (values >= 0). Raises
     ValueError for fewer than two axes, an unknown level, or a negative value at ratio level.
     """
-    return _plain(_over_batch(ratings, level, lambda sample: sample.alpha(sample.sizes[np.newaxis])[0])[..., 0])
+    alphas = _over_batch(ratings, level, lambda sample: sample.alpha(sample.sizes[np.newaxis]))
+    return _plain(alphas[..., 0])
 
 
 def krippendorff_alpha_interval(ratings, level: str, *, B: int, rng: np.random.Generator,

@@ -132,7 +132,7 @@ def parse_answer(reply: str) -> Answer:
     value = _leading_value(block, problems)
     if value is None:
         paths, odds = _complete_paths(block)
-        said = f"the {len(paths)} complete paths are kept" if paths else "no path could be read"
+        said = f"complete paths kept: {len(paths)}" if paths else "no path could be read"
         problems.append(f"the answer is not whole JSON: {said}")
     else:
         paths, odds = read_paths(value, problems)
@@ -256,6 +256,8 @@ def _leading_value(block: str, problems: list):
     try:
         value, end = json.JSONDecoder(object_pairs_hook=Pairs).raw_decode(block)
     except ValueError:
+        return None
+    if isinstance(value, str):
         return None
     problems.append(f"text follows the answer: {block[end:].strip()[:40]!r}")
     return value

@@ -68,11 +68,15 @@ class Page:
         """Put a number recomputed from other numbers that the same paper prints, at the printed number's address."""
         self._put("printed", exhibit, row, column, value, lo, hi, decimals, note)
 
-    def close(self) -> Path:
-        """Write this notebook's cells (build/…/cells/<study>/<name>.csv) and return the path."""
+    @property
+    def cells_path(self) -> Path:
+        """Where `close` writes this notebook's cells."""
+        return self.out / "cells" / self.study / f"{self.name}.csv"
+
+    def close(self) -> None:
+        """Write this notebook's cells to `cells_path`."""
         columns = [*cells_module.ADDRESS, *cells_module.VALUES, "basis", "notebook", "execution"]
-        frame = pd.DataFrame(self._rows, columns=columns)
-        return write_csv_atomic(self.out / "cells" / self.study / f"{self.name}.csv", frame)
+        write_csv_atomic(self.cells_path, pd.DataFrame(self._rows, columns=columns))
 
     def params(self, **given):
         """The values of params keys: what the notebook was given, and for each None what params/<study>.yaml says.
@@ -95,23 +99,23 @@ class Page:
         path.parent.mkdir(parents=True, exist_ok=True)
         return path
 
-    def save_csv(self, frame: pd.DataFrame, relative, index: bool = False) -> Path:
+    def save_csv(self, frame: pd.DataFrame, relative, index: bool = False) -> None:
         """Write a table for the notebooks after this one (whole or not at all)."""
-        return write_csv_atomic(self.out / relative, frame, index=index)
+        write_csv_atomic(self.out / relative, frame, index=index)
 
-    def save_figure(self, figure, name: str) -> Path:
-        """Write a figure as PNG and SVG, the same bytes each time (no dates, stable ids); return the PNG's path."""
+    def save_figure(self, figure, name: str) -> None:
+        """Write a figure below `figures` as PNG and SVG, the same bytes each time (no dates, stable ids)."""
         for ending, metadata in (("svg", {"Date": None, "Creator": None}), ("png", {"Software": None})):
             with atomic_write(self.figures / f"{name}.{ending}", suffix=f".{ending}") as temporary:
                 figure.savefig(temporary, metadata=metadata, bbox_inches="tight")
-        return self.figures / f"{name}.png"
 
-    def save_tables(self, tables: dict) -> list[Path]:
+    def save_tables(self, tables: dict) -> None:
         """Render tables {name: lib.tables.Table} as HTML, LaTeX and CSV under tables/<study>/."""
         from lib.tables import write_table  # jinja2 is needed by the table notebooks alone
 
         folder = self.out / "tables" / self.study
-        return [path for name, table in tables.items() for path in write_table(table, folder, name)]
+        for name, table in tables.items():
+            write_table(table, folder, name)
 
     def _put(self, basis, exhibit, row, column, value, lo, hi, decimals, note):
         key = (basis, str(exhibit), str(row), str(column))

@@ -130,7 +130,7 @@ label{font-size:.85rem;display:grid}select,input,button{font:inherit;padding:.25
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
 th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid var(--line);vertical-align:top}
 thead th{background:var(--soft)}td small{opacity:.75}
-td:nth-child(2),td:nth-child(3){white-space:nowrap}.against td{width:33%}
+#rows td:nth-child(2),#rows td:nth-child(3){white-space:nowrap}.against td{width:33%}
 .s{border-radius:999px;padding:.05rem .55rem;font-size:.85rem;white-space:nowrap;background:#dde1e6;color:#1b1f24}
 .reproduced,.agrees{background:#bfe6d2}.within{background:#d6eec2}.differs,.contradicts{background:#f6c6bd}.other-run{background:#e8e0f2}
 .derived{background:#cfe3f5}.scroll{overflow-x:auto}dt{margin-top:.4rem}

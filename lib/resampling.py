@@ -65,6 +65,7 @@ def bootstrap_counts(sizes, B: int, rng: np.random.Generator) -> np.ndarray:
 
 def percentile_interval(estimate, replicates, confidence: float = 0.95) -> Interval:
     """Percentile interval from replicates[..., B]; undefined (NaN) replicates are left out."""
+    _check_interval("percentile", confidence)
     replicates = np.asarray(replicates, dtype=float)
     lo, hi = _quantiles(replicates, np.array([(1 - confidence) / 2, (1 + confidence) / 2]))
     return Interval(_plain(estimate), _plain(lo), _plain(hi))
@@ -76,7 +77,8 @@ def bootstrap(values, statistic: Callable | None = None, *, B: int, rng: np.rand
 
     statistic: None for the mean (missing units, NaN, are left out row by row), or a callable (array, axis=-1)
     that reduces the last axis; it may combine leading axes too, e.g. the correlation of two rows, and sees
-    NaN as it is. All rows of the batch share the draws: each row's interval is valid by itself.
+    NaN as it is. The rows of a batch share their draws (unless one has missing units): each interval is
+    valid by itself.
     method: "percentile", or "bca" (bias-corrected and accelerated, jackknife over units or clusters;
     replicates equal to the estimate count half; a constant statistic gives lo = hi = estimate).
     clusters[unit]: labels; whole clusters are drawn, as many as there are, and all their units go along.
@@ -242,11 +244,13 @@ def _jackknife(evaluate, n_draws, cells) -> np.ndarray | None:
 
 def _bca_interval(estimate, replicates, left_out, confidence) -> Interval:
     """Efron and Tibshirani (1993), equations 14.10, 14.14 and 14.15."""
-    B = replicates.shape[-1]
+    defined = ~np.isnan(replicates)
+    B = np.maximum(1, defined.sum(axis=-1))
     target = np.asarray(estimate)[..., np.newaxis]
     # A resample that holds every unit once is the sample in another order: equal but for rounding.
-    slack = TIE_RTOL * np.abs(replicates).max(axis=-1, keepdims=True)
-    below = ((replicates < target - slack).sum(axis=-1) + (replicates <= target + slack).sum(axis=-1)) / (2 * B)
+    slack = TIE_RTOL * np.abs(np.where(defined, replicates, 0.0)).max(axis=-1, keepdims=True)
+    under, up_to = (replicates < target - slack).sum(axis=-1), (replicates <= target + slack).sum(axis=-1)
+    below = (under + up_to) / (2 * B)
     bias = special.ndtri(np.clip(below, 0.5 / B, 1 - 0.5 / B))
     acceleration = np.zeros(bias.shape)
     if left_out is not None:
@@ -259,7 +263,7 @@ def _bca_interval(estimate, replicates, left_out, confidence) -> Interval:
     for tail in ((1 - confidence) / 2, (1 + confidence) / 2):
         shifted = bias + special.ndtri(tail)
         level = special.ndtr(bias + shifted / (1 - acceleration * shifted))
-        rows = zip(replicates.reshape(-1, B), level.ravel(), strict=True)
+        rows = zip(replicates.reshape(-1, replicates.shape[-1]), level.ravel(), strict=True)
         bound = [_quantiles(row, np.array([at]))[0] for row, at in rows]
         bounds.append(np.array(bound).reshape(bias.shape))
     return Interval(_plain(estimate), _plain(bounds[0]), _plain(bounds[1]))

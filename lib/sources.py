@@ -1,5 +1,6 @@
 """Where replies come from: simulated models on loopback, or any OpenAI-compatible endpoint; one code path for both."""
 
+import os
 from contextlib import contextmanager
 
 from lib.models import Budget, Endpoint
@@ -7,6 +8,7 @@ from lib.params import ParamsError, profile_params
 from lib.paths import PARAMS, from_root, shown
 
 SOURCES = ("simulated", "archive", "endpoint")
+URL_VARIABLE = "COMPENDIUM_BASE_URL"
 
 
 def check_source(source: str) -> str:
@@ -32,8 +34,13 @@ def endpoint_for(source: str, study: str, profile: str):
 
 
 def live_endpoint(profile: str) -> Endpoint:
-    """The endpoint of params/<profile>.yaml. Raises ParamsError for a missing section or an unknown key."""
-    settings = profile_params(profile).get("endpoint")
+    """The endpoint of params/<profile>.yaml; COMPENDIUM_BASE_URL, where set, takes the place of its base_url.
+
+    Raises ParamsError for a missing section or an unknown key.
+    """
+    settings = dict(profile_params(profile).get("endpoint") or {})
+    if os.environ.get(URL_VARIABLE):
+        settings["base_url"] = os.environ[URL_VARIABLE]
     if not settings:
         raise ParamsError(f"{shown(PARAMS / f'{profile}.yaml')}: lacks the section `endpoint: {{base_url: …}}`")
     try:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from lib.numeric import centred_ranks, check_replicates
+from lib.numeric import centred_ranks, check_replicates, chunk_sizes
 from lib.ranks import kendall_tau_b, mean_absolute_difference, pair_signs, rank_changes, ranks, spearman
 
 DECIMALS = 9
@@ -105,9 +105,12 @@ def smallest_k_null(rates, *, rho: float = 0.9, tau: float = 0.8, B: int,
     k = members.sum(axis=1).astype(int)
     full = _scores(values, np.ones((1, len(features))))[0]
     scores = _scores(values, members)
-    permuted = rng.permuted(np.broadcast_to(full, (B, len(full))), axis=1)
-    null_rho = _smallest(centred_ranks(scores), centred_ranks(permuted), k, rho)
-    null_tau = _smallest(pair_signs(scores), pair_signs(permuted), k, tau)
+    by_rank, by_pair, nulls = centred_ranks(scores), pair_signs(scores), []
+    for rows in chunk_sizes(B, len(members)):
+        permuted = rng.permuted(np.broadcast_to(full, (rows, len(full))), axis=1)
+        nulls.append((_smallest(by_rank, centred_ranks(permuted), k, rho),
+                      _smallest(by_pair, pair_signs(permuted), k, tau)))
+    null_rho, null_tau = np.concatenate(nulls, axis=1)
     return SmallestKNull(observed.k_rho, observed.k_tau, _p_value(null_rho, observed.k_rho),
                          _p_value(null_tau, observed.k_tau), null_rho, null_tau)
 

@@ -233,7 +233,8 @@ def test_recount_compares_at_the_printed_address(recount):
     assert list(found["verdict"]) == ["agrees", "contradicts", "agrees", "agrees"]
     assert found["units"].iloc[:2].tolist() == pytest.approx([-1 / 3, 2 / 3])
     assert recount.rest().empty
-    written = read_cells(recount.page.close())
+    recount.page.close()
+    written = read_cells(recount.page.cells_path)
     assert set(written["basis"]) == {"printed"} and len(written) == 4
 
 

@@ -17,7 +17,8 @@ def test_what_is_put_is_read_back(page):
     page.cell("table-3", "m", "overall", 5.14, lo=4.78, hi=5.51, decimals=2)
     page.cells("table-6", pd.DataFrame({"a": [1.0, np.nan]}, index=["x", "y"]))
     page.derived("table-3", "m", "overall", 5.13)
-    frame = read_cells(page.close())
+    page.close()
+    frame = read_cells(page.cells_path)
     data = frame[frame["basis"] == "data"]
     assert value_of(data, "table-3", "m", "overall") == 5.14
     assert grid(data, "table-6").loc["x", "a"] == 1.0
@@ -56,8 +57,8 @@ def test_figures_are_the_same_bytes_twice(page):
     saved = []
     for _ in range(2):
         figure = style.heat([[0.5, np.nan]], ["r"], ["a", "b"])
-        path = page.save_figure(figure, "heat")
-        saved.append((path.read_bytes(), path.with_suffix(".svg").read_bytes()))
+        page.save_figure(figure, "heat")
+        saved.append([(page.figures / f"heat.{ending}").read_bytes() for ending in ("png", "svg")])
     assert saved[0] == saved[1]
 
 
@@ -82,8 +83,9 @@ def test_missing_file_and_column(tmp_path):
 
 def test_unknown_exhibit_names_the_known_ones(page):
     page.cell("table-3", "m", "overall", 1)
+    page.close()
     with pytest.raises(CellsError, match="there are: table-3"):
-        grid(read_cells(page.close()), "table-4")
+        grid(read_cells(page.cells_path), "table-4")
 
 
 def test_tables_run_alone_show_the_printed_numbers(tmp_path):

@@ -14,7 +14,8 @@ def cells(tmp_path):
     page.cell("table-3", "a", "rate", 12.34)
     page.cell("table-3", "b", "overall", 3.2)
     page.cell("table-3", "b", "rate", None, note="no rows")
-    return read_cells(page.close())
+    page.close()
+    return read_cells(page.cells_path)
 
 
 def test_numbers_as_tables_print_them():

@@ -12,7 +12,7 @@ from lib.models.budget import Budget, check_estimate, estimate
 from lib.models.endpoint import Endpoint
 from lib.models.errors import BudgetError, EndpointError, InvalidReply, LedgerError, RequestError
 from lib.models.items import items_from_reply
-from lib.models.ledger import Ledger
+from lib.models.ledger import Ledger, spent_in
 from lib.models.replies import Parsed, extract_json, labels_from_reply, score_from_reply
 from lib.models.report import StageReport
 from lib.models.request import Request
@@ -22,5 +22,5 @@ from lib.models.stage import run_stage
 __all__ = [
     "Budget", "BudgetError", "Endpoint", "EndpointError", "InvalidReply", "Ledger", "LedgerError", "Parsed", "Reply",
     "Request", "RequestError", "StageReport", "StageResult", "check_estimate", "estimate", "extract_json",
-    "items_from_reply", "labels_from_reply", "run_stage", "score_from_reply",
+    "items_from_reply", "labels_from_reply", "run_stage", "spent_in", "score_from_reply",
 ]

@@ -57,13 +57,19 @@ class Client:
         self._names = {}  # model -> its name for max_tokens
         self._seedless = set()
         self._faults_in_a_row, self._wrong_in_a_row = Counter(), Counter()
-        self._last_reply = {}  # model -> when
+        self._last_reply, self._last_fault = {}, {}  # model -> when, model -> the fault
         self._start = time.monotonic()
+
+    def _open(self):
+        self._key = self.endpoint.key()
+        self._openai = _openai_client(self.endpoint, self._key)
+        self._unguard = self._key.guard_logs()
 
     async def close(self):
         """Close the connections."""
         if self._openai is not None:
             await self._openai.close()
+            self._unguard()
 
     def stop(self, error):
         """Make no further call; whoever is waiting to make one gets `error`. The first error stays."""
@@ -81,10 +87,8 @@ class Client:
             if self.stopping is not None:
                 raise self.stopping
             if self._openai is None:
-                self._key = self.endpoint.key()
-                self._openai = _openai_client(self.endpoint, self._key)
-            if self._dead(request.model):
-                raise GaveUp(f"{request.model} does not serve: {self._faults_in_a_row[request.model]} faults in a row")
+                self._open()
+            self._check_serving(request.model)
             tries = sum(kinds.values()) + 1
             try:
                 return await self._try(request, attempt, tries, stored, adapted)
@@ -234,8 +238,9 @@ class Client:
         return self._key.hide(" ".join(str(text).split()))[:300]
 
     def _met(self, model, fault):
-        """Count a fault. Raises EndpointError, and stops the stage, where faults are all there is."""
+        """Count a fault. Raises EndpointError, and stops the stage, where the model that answers is always another."""
         self.faults[model, fault.kind] += 1
+        self._last_fault[model] = fault
         if fault.kind != "rate limited":  # an endpoint that limits the rate is serving
             self._faults_in_a_row[model] += 1
         self._wrong_in_a_row[model] += fault.kind == "wrong model"
@@ -243,15 +248,18 @@ class Client:
             self.stop(EndpointError(
                 f"asked for {model!r}, {self.endpoint.base_url} {fault.detail}, {self._wrong_in_a_row[model]} times "
                 "with no other reply: if that is the model meant, list its name under the endpoint's `aliases`"))
-        elif self._dead(model) and not self._last_reply:
-            self.stop(EndpointError(f"{self.endpoint.base_url} does not serve: {self._faults_in_a_row[model]} faults "
-                                    f"in a row, the last: {fault}"))
-        if self.stopping is not None:
             raise self.stopping
 
-    def _dead(self, model) -> bool:
+    def _check_serving(self, model):
+        """Raises GaveUp where a model only fails while others answer, EndpointError where nothing answers."""
+        row, last = self._faults_in_a_row[model], self._last_fault.get(model)
         quiet = time.monotonic() - self._last_reply.get(model, self._start)
-        return self._faults_in_a_row[model] >= FAULTS_IN_A_ROW and quiet >= self.endpoint.patience_s
+        if row < FAULTS_IN_A_ROW or quiet < self.endpoint.patience_s:
+            return
+        if self._last_reply:
+            raise GaveUp(f"{model} does not serve: {row} faults in a row, the last: {last}")
+        self.stop(EndpointError(f"{self.endpoint.base_url} does not serve: {row} faults in a row, the last: {last}"))
+        raise self.stopping
 
     def _same(self, asked, answered) -> bool:
         return answered is None or answered in self.endpoint.aliases.get(asked, ()) or same_model(asked, answered)

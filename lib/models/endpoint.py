@@ -2,6 +2,7 @@
 
 import ipaddress
 import json
+import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -97,6 +98,9 @@ class Endpoint:
         return Key(value, self.key_env)
 
 
+_TALKATIVE = ("openai", "httpx", "httpx2", "httpcore", "httpcore2")  # an OpenAI client logs under these
+
+
 class Key:
     """A key that shows itself to nobody but the one who calls `reveal`."""
 
@@ -125,6 +129,19 @@ class Key:
                 body = body.replace(form.encode(), HIDDEN.encode())
         return body
 
+    def guard_logs(self):
+        """Blot the key out of what the HTTP libraries log (a server may echo it in a header); returns the way back."""
+        guard = _Guard(self)
+        loggers = [logging.getLogger(name) for name in sorted(logging.root.manager.loggerDict)
+                   if name.split(".")[0] in _TALKATIVE]
+        for logger in loggers:
+            logger.addFilter(guard)
+
+        def lift():
+            for logger in loggers:
+                logger.removeFilter(guard)
+        return lift
+
     def __repr__(self):
         return f"<key from {self._name}>" if self._name else "<no key>"
 
@@ -132,3 +149,18 @@ class Key:
 
     def __reduce__(self):
         raise TypeError("a key is never stored")
+
+
+class _Guard(logging.Filter):
+    """Blots a key out of log records."""
+
+    def __init__(self, key: Key):
+        super().__init__()
+        self._key = key
+
+    def filter(self, record):
+        text = record.getMessage()
+        hidden = self._key.hide(text)
+        if hidden != text:
+            record.msg, record.args = hidden, None
+        return True

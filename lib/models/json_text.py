@@ -9,6 +9,7 @@ mended: it is an InvalidReply with that reason.
 import ast
 import json
 import re
+import warnings
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -282,7 +283,9 @@ def _python_literal(span):
     if _ADJACENT.search(span):  # Python would join the two texts that a missing comma leaves side by side
         return None
     try:
-        tree = ast.parse(span.strip(), mode="eval")
+        with warnings.catch_warnings():  # Python warns of escapes such as "\\d"; a reply may hold any
+            warnings.simplefilter("ignore")
+            tree = ast.parse(span.strip(), mode="eval")
         for node in ast.walk(tree):
             if isinstance(node, ast.Dict):
                 _object([(ast.literal_eval(key), ast.literal_eval(value))

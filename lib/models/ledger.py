@@ -322,6 +322,17 @@ def exclusive(path, what: str, wait: bool = False):
         yield
 
 
+def spent_in(folder) -> dict:
+    """What all ledgers (*.sqlite) of a folder record as spent or at risk: {"dollars", "tokens", "calls"}."""
+    total = {"dollars": 0.0, "tokens": 0, "calls": 0}
+    for path in sorted(Path(folder).glob("*.sqlite")):
+        with Ledger(path, readonly=True) as ledger:
+            amounts = ledger.spent()["total"]
+        for unit in total:
+            total[unit] += amounts[unit] + amounts["at_risk"][unit]
+    return total
+
+
 def _explain(error) -> str:
     text = str(error)
     if "readonly" in text or "read-only" in text:

@@ -17,8 +17,8 @@ READ = 256  # replies read at a time
 class Reply:
     """One request's final reply.
 
-    `text` is the reply's text ("" where void); `parsed` is what `parse` made of it (without `parse`: the text), None
-    where void; `repairs` names what was mended; `void_reason` says why there is no valid reply, None where there is.
+    `text` is the reply's text ("" where void); `parsed` is what `parse` made of it (the `values` of a `Parsed`; without
+    `parse` the text), None where void; `details` and `repairs` are those of a `Parsed`; `void_reason` says why there is no valid reply, None where there is.
     `attempts` counts the replies asked for until a valid one (re-asks: attempts - 1), `tries` the calls that the last
     of them took. `cost` is in dollars over all attempts, NaN where unknown; `latency` in seconds; token counts are
     those of the last attempt, `usage_estimated` says that the endpoint did not report them.
@@ -48,6 +48,7 @@ class Reply:
     call_id: str | None = None
     created: float = math.nan
     raw: str = field(default="", repr=False)  # the last attempt's text, also where it is void
+    details: object = field(default=None, repr=False)
 
     @property
     def valid(self) -> bool:
@@ -55,25 +56,18 @@ class Reply:
         return self.void_reason is None
 
 
-def judge(row: dict, parse) -> tuple:
-    """(parsed, repairs, why it is invalid or None, and of what kind) of one stored reply.
+def verdict(row: dict, parse) -> tuple:
+    """(`Parsed` or None, why the reply is invalid or None, of what kind) of one stored reply.
 
     A reply is judged by its text: a finish reason ("length", "content_filter") with a whole answer is an answer, and
     where there is none it is part of the reason. Raises what `parse` raises, save ValueError: that is its verdict.
     """
     text, finish = row["text"], row["finish_reason"]
     if not text.strip():
-        if row["refusal"]:
-            return None, (), f"refusal: {_short(row['refusal'])}", "refusal"
-        if finish == "content_filter":
-            return None, (), "refusal: stopped by a content filter", "refusal"
-        if finish == "length":
-            spent = " on reasoning" if row["reasoning_tokens"] or row["reasoning"] else ""
-            return None, (), f"empty: all tokens were spent{spent} (finish reason length)", "empty"
-        return None, (), "empty: no text", "empty"
+        return None, *_why_empty(row)
     if parse is None:  # nobody looks inside, so a text that was stopped is not known to be whole
         blocked = finish == "content_filter"
-        return (None, (), "refusal: stopped by a content filter", "refusal") if blocked else (text, (), None, None)
+        return (None, "refusal: stopped by a content filter", "refusal") if blocked else (Parsed(text), None, None)
     try:
         value = parse(text)
     except ValueError as error:
@@ -82,43 +76,59 @@ def judge(row: dict, parse) -> tuple:
         if finish not in (None, "stop"):
             kind = {"length": "truncated", "content_filter": "refusal"}.get(finish, kind)
             reason = f"{reason} (finish reason {finish})"
-        return None, (), reason, kind
-    if isinstance(value, Parsed):
-        return value, value.repairs, None, None
-    return value, (), None, None
+        return None, reason, kind
+    return value if isinstance(value, Parsed) else Parsed(value), None, None
+
+
+def judge(row: dict, parse) -> tuple:
+    """(parsed, repairs, why it is invalid or None, of what kind) of one stored reply; see `verdict`."""
+    found, reason, kind = verdict(row, parse)
+    return (None, (), reason, kind) if found is None else (found.values, found.repairs, None, None)
 
 
 def final_reply(rows: list, parse, last_attempt: int) -> tuple:
-    """(row, judged, complete) of a request's stored attempts: the first valid one, else the last one stored.
+    """(row, its verdict, complete) of a request's stored attempts: the first valid one, else the last one stored.
 
     `complete` is False where there is no valid one yet and `last_attempt` is not reached: it is to be asked again.
     """
-    row, judged = None, None
-    for attempt, stored in enumerate(rows[:last_attempt + 1]):
-        if stored["attempt"] != attempt:
-            break
-        row, judged = stored, judge(stored, parse)
-        if judged[2] is None:
-            return row, judged, True
-    return row, judged, row is not None and row["attempt"] >= last_attempt
+    row, found = None, None
+    for row in (stored for stored in rows if stored["attempt"] <= last_attempt):
+        found = verdict(row, parse)
+        if found[1] is None:
+            return row, found, True
+    return row, found, row is not None and row["attempt"] >= last_attempt
 
 
 def make_reply(key: bytes, request, model: str, rows: list, parse, last_attempt: int, unanswered: str | None) -> Reply:
     """The `Reply` to a request from its stored attempts; `unanswered` says why there is none where there is none."""
-    row, judged, _ = final_reply(rows, parse, last_attempt)
+    row, found, _ = final_reply(rows, parse, last_attempt)
     if row is None or unanswered is not None:
         return Reply(key.hex(), request, "", None, (), unanswered or "no reply", model, attempts=len(rows))
-    parsed, repairs, reason, _ = judged
+    parsed, reason, _ = found
     used = [each for each in rows if each["attempt"] <= row["attempt"]]
     cost = sum(math.nan if each["cost"] is None else each["cost"] for each in used)
+    known = parsed or Parsed(None)
     return Reply(
-        key=key.hex(), request=request, text=row["text"] if reason is None else "", parsed=parsed, repairs=repairs,
-        void_reason=reason, model_requested=row["model"], model_resolved=row["model_resolved"],
+        key=key.hex(), request=request, text=row["text"] if reason is None else "", parsed=known.values,
+        repairs=known.repairs, void_reason=reason, model_requested=row["model"], model_resolved=row["model_resolved"],
         finish_reason=row["finish_reason"], prompt_tokens=row["prompt_tokens"],
         completion_tokens=row["completion_tokens"], reasoning_tokens=row["reasoning_tokens"],
         usage_estimated=bool(row["usage_estimated"]), latency=row["latency"], attempts=row["attempt"] + 1,
         tries=row["tries"], cost=cost, sample=row["sample"], seed=row["seed"], refusal=row["refusal"],
-        reasoning=row["reasoning"], call_id=row["call_id"], created=row["created"], raw=row["text"])
+        reasoning=row["reasoning"], call_id=row["call_id"], created=row["created"], raw=row["text"],
+        details=known.details)
+
+
+def _why_empty(row) -> tuple:
+    """(why there is no text, of what kind)."""
+    if row["refusal"]:
+        return f"refusal: {_short(row['refusal'])}", "refusal"
+    if row["finish_reason"] == "content_filter":
+        return "refusal: stopped by a content filter", "refusal"
+    if row["finish_reason"] == "length":
+        spent = " on reasoning" if row["reasoning_tokens"] or row["reasoning"] else ""
+        return f"empty: all tokens were spent{spent} (finish reason length)", "empty"
+    return "empty: no text", "empty"
 
 
 class Replies(Sequence):

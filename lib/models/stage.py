@@ -19,7 +19,7 @@ from lib.models.errors import BudgetError, EndpointError
 from lib.models.ledger import Ledger, exclusive
 from lib.models.report import StageReport
 from lib.models.request import Request
-from lib.models.results import Replies, StageResult, final_reply, judge
+from lib.models.results import Replies, StageResult, final_reply, verdict
 from lib.models.writer import GroupWriter
 
 CHUNK = 256  # requests looked up in the ledger at a time
@@ -142,10 +142,10 @@ class _Stage:
         for attempt in range(job.attempt, self.last_attempt + 1):
             row = {}
             await client.ask(request, attempt, self._keeper(request, attempt, row))
-            judged = judge(row, self.parse)
-            if judged[2] is None:
+            found = verdict(row, self.parse)
+            if found[1] is None:
                 break
-        self._count_outcome(request.model, row, judged, job.places)
+        self._count_outcome(request.model, row, found, job.places)
 
     def _keeper(self, request, attempt, row):
         """What turns an answer into the ledger's row, and leaves that row in `row`."""
@@ -190,10 +190,10 @@ class _Stage:
                 self._pending[digest].places += 1
                 continue
             rows = stored.get(digest, [])
-            row, judged, complete = final_reply(rows, self.parse, self.last_attempt)
+            row, found, complete = final_reply(rows, self.parse, self.last_attempt)
             if complete:
                 self._count(model, "from_ledger")
-                self._count_outcome(model, row, judged, 1)
+                self._count_outcome(model, row, found, 1)
                 self._advance(1)
             elif digest in self._unanswered:
                 self._count(model, "unanswered")
@@ -209,13 +209,13 @@ class _Stage:
     def _count(self, model, name, amount=1):
         self.report.count(model, name, amount)
 
-    def _count_outcome(self, model, row, judged, places):
-        _, repairs, reason, kind = judged
+    def _count_outcome(self, model, row, found, places):
+        parsed, reason, kind = found
         self._count(model, "re_asked", row["attempt"] * places)
         if reason is None:
             self._count(model, "valid", places)
-            self._count(model, "repaired", bool(repairs) * places)
-            for repair in repairs:
+            self._count(model, "repaired", bool(parsed.repairs) * places)
+            for repair in parsed.repairs:
                 self.report.repairs[model, repair] += places
         else:
             self._count(model, "void", places)
@@ -254,9 +254,7 @@ def _spent(ledger, budget) -> tuple:
 
 def _in_a_loop(run):
     """Run a coroutine function to its end, in a thread of its own where this one already runs an event loop."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
+    if not _loop_is_running():
         asyncio.run(run())
         return
     caught = []
@@ -282,3 +280,11 @@ def _in_a_loop(run):
         raise
     if caught:
         raise caught[0]
+
+
+def _loop_is_running() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

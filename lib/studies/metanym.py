@@ -153,8 +153,8 @@ def build_game(ratings: pd.DataFrame, *, anchor_model: str, evaluators=None, tar
 def _fill(ratings, evaluators, targets, anchors, runs, anchor_model, production, zeros) -> Game:
     shape = (len(runs), len(anchors), len(evaluators), len(targets), N_ARCHETYPES)
     axes = dict(zip(KEYS[:4], (runs, anchors, evaluators, targets)))
-    place = tuple(ratings[name].map({label: i for i, label in enumerate(labels)}).to_numpy()
-                  for name, labels in axes.items()) + (ratings["archetype"].to_numpy() - 1,)
+    place = tuple(ratings[name].map({label: i for i, label in enumerate(labels)}).to_numpy(dtype=int)
+                  for name, labels in axes.items()) + (ratings["archetype"].to_numpy(dtype=int) - 1,)
     scores = ratings[list(SCORES)].to_numpy(dtype=float)
     if zeros == "missing":
         scores = np.where(scores == 0, np.nan, scores)

@@ -4,7 +4,6 @@ The format is what prompt B.2 asks for. What is safe to repair is repaired and n
 as text, a score in the wrong place); what would have to be made up is refused (`InvalidReply`, to be asked again).
 """
 
-import json
 import re
 from dataclasses import dataclass, field
 
@@ -12,14 +11,16 @@ import numpy as np
 import pandas as pd
 
 from lib.models.errors import InvalidReply
+from lib.models.json_text import extract_json
+from lib.models.replies import as_number, is_placeholder
 from lib.studies.metanym import CONTEXTS, KEYS, N_ARCHETYPES, PER_ARCHETYPE, SCORES
 
 JSON_KEYS = {"beauty": "beauty", "intelligence": "intelligence", "distinctness": "instantiation_distinctness",
              "length": "impressive_length"}
-FENCE = re.compile(r"```[ \t]*(?:json5?|javascript|js)?[ \t]*\n(.*?)(?:```|\Z)", re.S | re.I)
-COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|/\*.*?\*/|//[^\n]*', re.S)
+FENCE = re.compile(r"```[ \t]*\w*[ \t]*\n(.*?)(?:```|\Z)", re.S)
+# what may stand around a block that is JSON as it stands
+AROUND = {"fence removed", "prose ignored", "reasoning removed", "answer tag", "answer tag not closed"}
 THINKING = re.compile(r"<think>.*?(?:</think>|\Z)", re.S)
-NOTHING = {None, "", "n/a", "na", "null", "none", "-", "–", "—"}
 SECTIONS = (("factual", r"factual"), ("beauty", r"beauty"), ("intelligence", r"intelligence"),
             ("distinctness", r"far apart|synonym|distinct"), ("length", r"length"))
 MARKED = re.compile(r"Rating:?\**:?\s*\**\s*(\d+(?:\.\d+)?)", re.I)
@@ -47,16 +48,17 @@ class Evaluation:
         """A tidy table (columns KEYS and SCORES of `lib.studies.metanym`), a row an archetype."""
         frame = pd.DataFrame(self.scores, columns=list(SCORES[:-1]))
         frame["structure"] = self.structure
-        frame[list(KEYS)] = [(run, anchor, evaluator, target, place + 1) for place in range(len(self.names))]
+        frame["archetype"] = range(1, len(self.names) + 1)
+        frame = frame.assign(run=run, anchor=anchor, evaluator=evaluator, target=target)
         return frame[[*KEYS, *SCORES]]
 
 
 def parse_evaluation(text: str, least: int = 1) -> Evaluation:
     """One target's scores from a reply to the anchored prompt.
 
-    least: fewest archetypes that count as an answer. Raises InvalidReply with kind "no scores", "abbreviated" (a
-    comment stands for the rest), "truncated", "several targets", "archetypes" (fewer than `least`) or "rating"
-    (outside the scale, no whole number).
+    least: fewest archetypes that count as an answer. Raises InvalidReply: what `extract_json` raises, "no scores",
+    "omission" (a comment stands for the rest), "several targets", "archetypes" (fewer than `least`), "rating" (outside
+    the scale, no whole number).
     """
     scores, strict, notes = _block(text)
     if len(scores) > 1:
@@ -79,56 +81,23 @@ def parse_batch(text: str, expected) -> dict:
 
 def _block(text: str) -> tuple[dict, bool, list]:
     """({target: its scores}, strict, notes) from the last block that holds scores."""
-    text = THINKING.sub("", text or "")
-    candidates = [found for found in FENCE.findall(text) if "archetypal_contexts" in found]
-    if not candidates and "archetypal_contexts" in text:
-        candidates = [text[text.index("{"):]] if "{" in text else []
-    if not candidates:
-        raise InvalidReply("no scores", "no JSON block with \"archetypal_contexts\" in the reply")
-    source, notes = candidates[-1].strip(), []
-    if len(candidates) > 1:
-        notes.append("several blocks: the last one counts")
-    try:
-        content, strict = json.loads(source), True
-    except json.JSONDecodeError:
-        content, strict = _repaired(source), False
-        notes.append("block repaired")
+    parsed = extract_json(text or "")
+    content, mended = parsed.values, [name for name in parsed.repairs if name not in AROUND]
     scores = content.get("scores", content) if isinstance(content, dict) else {}
     if isinstance(scores, dict) and "archetypal_contexts" in scores:
         scores = {"Target": scores}
     scores = {key: value for key, value in scores.items() if isinstance(value, dict)} if isinstance(scores, dict) else {}
     if not scores:
-        raise InvalidReply("no scores", "the block has no \"scores\" for a target")
-    return scores, strict, notes
-
-
-def _repaired(source: str):
-    """A block that is not JSON, made JSON where nothing has to be invented."""
-    bare = COMMENT.sub(lambda found: found[1] or "", source)
-    commented = bare != source
-    try:
-        content = json.loads(re.sub(r",(\s*[\]}])", r"\1", bare))
-    except json.JSONDecodeError:
-        if bare.count("{") > bare.count("}") or bare.count("[") > bare.count("]"):
-            raise InvalidReply("truncated", "the JSON block stops before its end") from None
-        import json_repair  # only a damaged block needs it
-
-        content = json_repair.loads(bare)
-    if commented and _fewest(content) < N_ARCHETYPES - 1:
+        raise InvalidReply("no scores", "the last block has no \"scores\" for a target")
+    if mended and any(len(_items(entry)) < N_ARCHETYPES - 1 for entry in scores.values()):
         # the schema's own comment copied beside complete scores is harmless; one in place of scores is not
-        raise InvalidReply("abbreviated", f"a comment stands in place of archetypes after the first {_fewest(content)}")
-    return content
+        raise InvalidReply("omission", "the block is no JSON as it stands and holds fewer than four archetypes")
+    return scores, not mended, mended
 
 
-def _fewest(content) -> int:
-    lists = []
-    stack = [content]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, dict):
-            lists += [len(item["archetypal_contexts"])] if isinstance(item.get("archetypal_contexts"), list) else []
-            stack += list(item.values())
-    return min(lists, default=0)
+def _items(entry: dict) -> list:
+    items = entry.get("archetypal_contexts")
+    return items if isinstance(items, list) else []
 
 
 def _evaluation(content: dict, strict: bool, notes, prose, least: int) -> Evaluation:
@@ -166,16 +135,12 @@ def _entry(item: dict, notes: list) -> list:
 
 def _rating(value, name: str) -> float:
     """A rating as a number: 7, 7.0, "7", "7/10"; missing (null, "N/A") is NaN; 0 stays 0, a judge's placeholder."""
-    if value is None or (isinstance(value, str) and value.strip().lower() in NOTHING):
+    if is_placeholder(value):
         return np.nan
-    if isinstance(value, str):
-        found = re.fullmatch(r"\s*(-?\d+(?:\.\d+)?)\s*(?:/\s*10)?\s*", value)
-        value = float(found[1]) if found else value
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not float(value).is_integer():
-        raise InvalidReply("rating", f"{name} is {value!r}; a rating is a whole number from 1 to 10")
-    if not 0 <= value <= 10:
-        raise InvalidReply("rating", f"{name} is {value:g}; a rating is a whole number from 1 to 10")
-    return float(value)
+    try:
+        return as_number(value, 0, 10, whole=True)
+    except InvalidReply as reason:
+        raise InvalidReply("rating", f"{name} is {value!r} ({reason.kind}); a rating is a whole number from 1 to 10") from None
 
 
 def _prose(text: str):

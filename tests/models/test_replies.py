@@ -22,7 +22,7 @@ from lib.models.replies import (
     object_with,
     score_from_reply,
 )
-from lib.models.results import judge
+from lib.models.results import verdict
 
 CASES = [json.loads(line) for line in
          (Path(__file__).parents[1] / "data" / "malformed_replies.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -33,20 +33,22 @@ def judged(case):
     arguments = dict(case["arguments"])
     row = {"text": case["reply"], "finish_reason": case["finish_reason"], "refusal": None, "reasoning": None,
            "reasoning_tokens": 0}
-    return judge(row, partial(PARSERS[case["parser"]], **arguments))
+    return verdict(row, partial(PARSERS[case["parser"]], **arguments))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['id']}-{case['kind'].replace(' ', '_')}")
 def test_malformed_reply(case):
-    value, repairs, reason, kind = judged(case)
+    found, reason, kind = judged(case)
     if "void" in case["expect"]:
-        assert value is None
+        assert found is None
         assert reason.split(":")[0].split(" (")[0] == case["expect"]["void"], reason
+        finish = {"length": "truncated", "content_filter": "refusal"}
+        assert kind == finish.get(case["finish_reason"], case["expect"]["void"])
     else:
         assert reason is None
-        assert value.values == case["expect"]["values"]
-        assert type(value.values) is type(case["expect"]["values"])
-        assert list(repairs) == case["expect"]["repairs"]
+        assert found.values == case["expect"]["values"]
+        assert type(found.values) is type(case["expect"]["values"])
+        assert list(found.repairs) == case["expect"]["repairs"]
 
 
 def test_the_malformed_replies_are_of_every_kind():

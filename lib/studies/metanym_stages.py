@@ -1,0 +1,158 @@
+"""The stages that make the game's data, whatever the source: portfolios, raw ratings, anchored ratings, the keyed test.
+
+source "simulated" and "endpoint" ask over HTTP and keep every reply in the study's ledger; "archive" loads what was
+released (the ratings of run 1); "in process" calls the simulated players directly, for a notebook run on its own, and
+gives what "simulated" gives.
+"""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from lib.files import write_text_atomic
+from lib.models.errors import InvalidReply
+from lib.models.ledger import Ledger
+from lib.models.results import Reply
+from lib.models.stage import run_stage
+from lib.paths import from_root
+from lib.sources import budget_for, check_source, endpoint_for
+from lib.studies.metanym import KEYS, SCORES, MetanymError
+from lib.studies.metanym_evaluation import parse_batch, parse_evaluation
+from lib.studies.metanym_gpqa import lenient_answer, merge_stages
+from lib.studies.metanym_portfolio import parse_portfolio
+from lib.studies.metanym_ratings import load_archive
+from lib.studies.metanym_requests import exam_requests, generation_requests, judge_requests, raw_requests
+
+IN_PROCESS = "in process"
+PORTFOLIO = ["run", "model", "text", "void"]
+EXAM = ["model", "question", "key", "text", "prompt"]
+
+
+@dataclass
+class Stage:
+    """What a stage made: `table`; `report` of asking (None where nothing was asked); `voids`, one row a request
+    without a usable reply; `notes`, counts of repairs and oddities by kind."""
+
+    table: pd.DataFrame
+    report: object = None
+    voids: pd.DataFrame = field(default_factory=pd.DataFrame)
+    notes: pd.Series = field(default_factory=lambda: pd.Series(dtype=int))
+
+
+def play(p, *, source: str, profile: str = "demo", out="build/lab") -> Stage:
+    """Portfolios: a row a player and run (columns `PORTFOLIO`). None were released as a table: empty for "archive"."""
+    if source == "archive":
+        return Stage(pd.DataFrame(columns=PORTFOLIO))
+    requests = generation_requests(p)
+    replies, report = _ask(requests, "playing", parse_portfolio, p, source, profile, out)
+    rows = [{**request.tag, "text": reply.text, "void": reply.void_reason or ""} for request, reply in zip(requests, replies)]
+    return Stage(pd.DataFrame(rows, columns=PORTFOLIO), report, _voids(requests, replies))
+
+
+def raw_pass(p, portfolios, *, source: str, profile: str = "demo", out="build/lab") -> Stage:
+    """The un-anchored ratings, tidy; `anchor` is 0 there. Empty for "archive": they are not released."""
+    if source == "archive":
+        return Stage(pd.DataFrame(columns=[*KEYS, *SCORES]))
+    requests = raw_requests(p, portfolios)
+    expected = {request.key: list(request.tag["ids"]) for request in requests}
+    replies, report = _ask(requests, "un-anchored pass", lambda text: parse_batch(text, []), p, source, profile, out,
+                           every=lambda request, text: parse_batch(text, expected[request.key]))
+    parts = [evaluation.rows(min(p.runs), 0, request.tag["evaluator"], request.tag["ids"][key])
+             for request, reply in zip(requests, replies) if reply.valid
+             for key, evaluation in parse_batch(reply.text, request.tag["ids"]).items()]
+    return Stage(_joined(parts), report, _voids(requests, replies))
+
+
+def judge(p, portfolios, *, source: str, profile: str = "demo", out="build/lab", mirror: str = "") -> Stage:
+    """The anchored ratings, tidy (columns KEYS and SCORES of `lib.studies.metanym`), for every run and anchor."""
+    if source == "archive":
+        return Stage(load_archive(list(p.players), p.spelling, p.strict, mirror))
+    requests = judge_requests(p, portfolios)
+    replies, report = _ask(requests, "judging", lambda text: parse_evaluation(text, p.min_archetypes), p, source, profile,
+                           out)
+    parts, notes = [], []
+    for request, reply in zip(requests, replies):
+        if reply.valid:
+            evaluation = reply.parsed
+            notes += [*evaluation.notes, *(["prose and block differ"] if evaluation.disagreements else [])]
+            parts.append(evaluation.rows(**request.tag))
+    return Stage(_joined(parts), report, _voids(requests, replies), pd.Series(notes, dtype=object).value_counts())
+
+
+def exam(p, questions, *, source: str, profile: str = "demo", out="build/lab") -> tuple[Stage, pd.DataFrame]:
+    """The keyed test in two stages (D.2): (replies as columns `EXAM`, the second stage's report by model).
+
+    First every question under the lower cap; then the void replies alone under the higher one.
+    """
+    tables, reports, only = [], [], None
+    for cap in p.exam_tokens:
+        requests = exam_requests(p, questions, cap, only)
+        replies, report = _ask(requests, f"keyed test, {cap} tokens", None, p, source, profile, out)
+        tables.append(pd.DataFrame([{**request.tag, "text": reply.raw or "", "prompt": request.messages[0]["content"]}
+                                    for request, reply in zip(requests, replies)], columns=EXAM))
+        reports.append(report)
+        void = tables[0]["text"].map(lenient_answer).isna()
+        only = set(zip(tables[0].loc[void, "model"], tables[0].loc[void, "question"]))
+    patched, second = merge_stages(*tables)
+    return Stage(patched[EXAM], reports[-1]), second
+
+
+def demo_ratings(p) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The demo's (portfolios, anchored ratings), made in process: what a notebook run on its own uses."""
+    portfolios = play(p, source=IN_PROCESS).table
+    return portfolios, judge(p, portfolios, source=IN_PROCESS).table
+
+
+def write_portfolios(path, portfolios: pd.DataFrame) -> Path:
+    """Portfolios as JSON lines {run, model, text, void}."""
+    lines = (json.dumps(row, ensure_ascii=False) for row in portfolios[PORTFOLIO].to_dict("records"))
+    return write_text_atomic(path, "".join(f"{line}\n" for line in lines))
+
+
+def read_portfolios(path) -> pd.DataFrame:
+    """Portfolios as `write_portfolios` wrote them. Raises MetanymError for a file that is none."""
+    try:
+        rows = [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
+        return pd.DataFrame(rows, columns=PORTFOLIO)
+    except (OSError, ValueError) as error:
+        raise MetanymError(f"{path}: not a file of portfolios ({error})") from None
+
+
+def _ask(requests, label, parse, p, source, profile, out, every=None):
+    """(replies, report); `every` parses with the request at hand where one parse does not fit all."""
+    if source == IN_PROCESS:
+        return [_in_process(request, every or (lambda _, text: parse(text) if parse else text), p.retries_on_invalid)
+                for request in requests], None
+    with endpoint_for(check_source(source), "metanym", profile) as endpoint:
+        budget = budget_for(profile, {request.model for request in requests}, out)
+        with Ledger(from_root(out) / "ledgers" / "metanym.sqlite") as ledger:
+            result = run_stage(requests, endpoint, ledger, budget=budget, label=label, parse=parse,
+                               retries_on_invalid=p.retries_on_invalid)
+            return list(result.replies), result.report
+
+
+def _in_process(request, parse, retries: int) -> Reply:
+    from lib.simulate.metanym import respond  # only a notebook run on its own needs the simulator
+
+    for attempt in range(retries + 1):
+        text = respond(request.body(attempt)).text
+        try:
+            return Reply(request.key, request, text, parse(request, text), (), None, request.model, attempts=attempt + 1,
+                         raw=text)
+        except ValueError as error:
+            reason = str(error) if isinstance(error, InvalidReply) else f"invalid: {error}"
+    return Reply(request.key, request, "", None, (), reason, request.model, attempts=retries + 1, raw=text)
+
+
+def _joined(parts) -> pd.DataFrame:
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*KEYS, *SCORES], dtype=float)
+
+
+def _voids(requests, replies) -> pd.DataFrame:
+    """Requests without a usable reply: their tags and why."""
+    rows = [{**{key: value for key, value in request.tag.items() if np.isscalar(value)}, "why": reply.void_reason}
+            for request, reply in zip(requests, replies) if not reply.valid]
+    return pd.DataFrame(rows)

@@ -1,0 +1,150 @@
+"""Creativity Index: how much of a text cannot be found, phrase by phrase, in a reference corpus.
+
+L-uniqueness is the share of words that no n-gram (n >= L) of the text which occurs in the corpus contains; the index
+sums it over L = 5 ... 12. Source: Lu et al. (2025); Stories paper, equations 1 and 2. The search is exact.
+
+An n-gram that occurs brings all its parts: a word is covered at L just if some n-gram of exactly L words covers it. So
+one number a start suffices, the longest match from there on, and matches longer than the largest L add nothing.
+"""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+
+from lib.files import write_text_atomic
+from lib.textmetrics import TextError
+from lib.textmetrics.suffix_array import END, PAD, SuffixArray
+
+SHORTEST, LONGEST = 5, 12  # a and b of equation 2
+DEPTH = 16
+_WORD = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
+
+
+def split(text: str) -> list[str]:
+    """Lower-case words and punctuation marks, by one regular expression: fast enough for a corpus."""
+    return _WORD.findall(text.lower())
+
+
+def covered(matches, length: int) -> np.ndarray:
+    """covered[word]: whether a corpus n-gram of at least `length` words contains the word.
+
+    matches[start]: longest match from each start on.
+    """
+    matches = np.asarray(matches)
+    ends = np.where(matches >= length, np.arange(len(matches)) + matches, 0)
+    return np.maximum.accumulate(ends) > np.arange(len(matches)) if len(matches) else np.zeros(0, dtype=bool)
+
+
+def l_uniqueness(matches, length: int) -> float:
+    """U_L (equation 1): share of words that no corpus n-gram of at least `length` words contains.
+
+    Raises TextError for a text without words, or a length below 1.
+    """
+    if length < 1 or not len(matches):
+        raise TextError(f"L-uniqueness needs at least one word and L of at least 1, got {len(matches)} words, L = {length}")
+    return float(1.0 - covered(matches, length).mean())
+
+
+def creativity_index(matches, shortest: int = SHORTEST, longest: int = LONGEST) -> float:
+    """CI (equation 2): the sum of U_L for L = shortest ... longest; `longest` - `shortest` + 1 for a text all its own.
+
+    matches[start] may be capped at `longest`. Raises TextError as `l_uniqueness`, or for an empty range.
+    """
+    if shortest > longest:
+        raise TextError(f"the range of L is empty: {shortest} to {longest}")
+    return float(sum(l_uniqueness(matches, length) for length in range(shortest, longest + 1)))
+
+
+def dj_search(words, contains, shortest: int = SHORTEST, longest: int | None = None) -> tuple[np.ndarray, int]:
+    """matches[start] by DJ Search: two pointers that only move forward, and how many questions that took.
+
+    For a back end that can only say whether a phrase occurs, such as infini-gram's: at most 2 x words questions.
+
+    Parameters
+    ----------
+    words : the text, split.
+    contains : list of words -> bool; must be true of every part of a phrase of which it is true.
+    shortest : matches shorter than this are given as 0.
+    longest : stop growing a match here (None: grow to the end).
+
+    Source: Lu et al. (2025), section 3 (DJ Search).
+    """
+    words = list(words)
+    matches, end, asked = np.zeros(len(words), dtype=np.int64), 0, 0
+    for start in range(len(words) - shortest + 1):
+        stop = len(words) if longest is None else min(len(words), start + longest)
+        if end < start + shortest:  # nothing of this length is known to occur here
+            asked += 1
+            if not contains(words[start:start + shortest]):
+                continue
+            end = start + shortest
+        while end < stop:
+            asked += 1
+            if not contains(words[start:end + 1]):
+                break
+            end += 1
+        matches[start] = end - start
+    return matches, asked
+
+
+class LocalCorpus:
+    """A reference corpus on this machine: its words, and a suffix array over them."""
+
+    def __init__(self, vocabulary: dict, index: SuffixArray):
+        self.vocabulary, self.index = vocabulary, index
+
+    @classmethod
+    def build(cls, texts, *, depth: int = DEPTH) -> "LocalCorpus":
+        """Index texts (an iterable of strings); phrases do not run from one text into the next.
+
+        Raises TextError where there is no word at all.
+        """
+        vocabulary, parts = {}, []
+        for text in texts:
+            numbers = [vocabulary.setdefault(word, len(vocabulary) + 1) for word in split(text)]
+            parts.append(np.array([*numbers, END], dtype=np.int32))
+        if not vocabulary:
+            raise TextError("the reference corpus holds no words")
+        return cls(vocabulary, SuffixArray.build(np.concatenate(parts), depth))
+
+    @classmethod
+    def build_folder(cls, folder, *, depth: int = DEPTH) -> "LocalCorpus":
+        """Index all .txt files below a folder, in the order of their names. Raises TextError where there are none."""
+        paths = sorted(Path(folder).rglob("*.txt"))
+        if not paths:
+            raise TextError(f"{folder}: no .txt files to index as a reference corpus")
+        return cls.build((path.read_text(encoding="utf-8", errors="replace") for path in paths), depth=depth)
+
+    def save(self, folder) -> Path:
+        """Write vocabulary and index into `folder` and return it."""
+        folder = self.index.save(folder)
+        content = {"depth": self.index.depth, "words": list(self.vocabulary)}
+        write_text_atomic(folder / "vocabulary.json", json.dumps(content, ensure_ascii=False))
+        return folder
+
+    @classmethod
+    def load(cls, folder) -> "LocalCorpus":
+        """Open a saved corpus; the index stays on disk. Raises TextError where the folder holds none."""
+        try:
+            content = json.loads((Path(folder) / "vocabulary.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise TextError(f"{folder}: no reference corpus here ({type(error).__name__}); build and save one") from None
+        vocabulary = {word: number for number, word in enumerate(content["words"], 1)}
+        return cls(vocabulary, SuffixArray.load(folder, content["depth"]))
+
+    def __len__(self):
+        return len(self.index.tokens)
+
+    def numbers(self, words) -> np.ndarray:
+        """The corpus's numbers of words; PAD for a word it lacks."""
+        return np.array([self.vocabulary.get(word, PAD) for word in words], dtype=np.int32)
+
+    def matches(self, words, longest: int = LONGEST) -> np.ndarray:
+        """matches[start] of a split text, capped at `longest`; all starts at once."""
+        return self.index.longest_matches(self.numbers(words), longest)
+
+    def contains(self, words) -> bool:
+        """Whether the phrase occurs (for `dj_search`)."""
+        return self.index.count(self.numbers(words)) > 0

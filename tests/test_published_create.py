@@ -1,0 +1,89 @@
+"""The transcription of CREATE: the leaderboard number by number, and every quotation where it is said to stand."""
+
+import html
+import json
+import re
+
+import pytest
+import yaml
+
+from lib.cells import published
+from lib.paths import DATA
+
+
+@pytest.fixture(scope="module")
+def printed():
+    return published("create")
+
+
+@pytest.fixture(scope="module")
+def contradictions():
+    return yaml.safe_load((DATA / "published" / "create_contradictions.yaml").read_text(encoding="utf-8"))
+
+
+def squeeze(text):
+    return re.sub(r"\s+", "", html.unescape(text).replace("’", "'"))
+
+
+def test_the_leaderboard_is_the_released_one(mirror, printed):
+    board = json.loads((mirror / "create" / "utility_data.json").read_text(encoding="utf-8"))
+    rows = printed[printed["exhibit"] == "figure-4"].set_index(["row", "column"])["value"]
+    found = {(name, f"utility@{float(gamma):.1f}"): value for name, curve in board.items() for gamma, value in curve.items()}
+    assert rows.to_dict() == found
+    assert len({row for row, _ in found}) == 20
+
+
+def test_leaderboard_curves_rise_with_patience(printed):
+    board = printed[printed["exhibit"] == "figure-4"].pivot(index="row", columns="column", values="value")
+    assert (board.diff(axis=1).iloc[:, 1:].fillna(1) > 0).all(axis=None)
+
+
+def test_every_number_says_where_it_stands(printed):
+    assert (printed["place"] != "").all()
+    assert (printed["archive"] != "same").all()  # 20 of 931 queries are released: another run
+    assert printed.loc[printed["kind"] == "bound", "note"].str.startswith("<").all()
+
+
+def test_printed_numbers_stand_in_the_paper(mirror, printed):
+    path = mirror.parent / "papers" / "create.txt"
+    if not path.is_file():
+        pytest.skip("the paper's text does not lie beside the archive mirror")
+    text = path.read_text(encoding="utf-8")
+    words = {1: "first|one", 2: "[Tt]wo|second", 3: "third|three|3", 5: "5", 6: "6", 10: "ten|10", 11: "eleven"}
+    for row in printed[printed["exhibit"] != "figure-4"].itertuples():
+        number = f"{row.value:.{row.decimals}f}"
+        pattern = rf"(?<![\d.])(?:{re.escape(number)}|{re.escape(f'{row.value:,.0f}')})(?!\d)"
+        assert re.search(pattern, text) or re.search(words.get(int(row.value), "$^"), text), row
+
+
+def test_quotations_stand_in_the_paper(mirror, contradictions):
+    path = mirror.parent / "papers" / "create.txt"
+    if not path.is_file():
+        pytest.skip("the paper's text does not lie beside the archive mirror")
+    text = squeeze(path.read_text(encoding="utf-8"))
+    quoted = 0
+    for entry in contradictions:
+        for side in (entry["first"], entry["second"]):
+            if "released file" not in side["place"] and "utility_data" not in side["place"]:
+                assert squeeze(side["quote"]) in text, entry["id"]
+                quoted += 1
+    assert quoted >= 13
+
+
+def test_quotations_of_files_stand_in_the_files(mirror, contradictions):
+    board = (mirror / "create" / "utility_data.json").read_text(encoding="utf-8")
+    for entry in contradictions:
+        for side in (entry["first"], entry["second"]):
+            if "utility_data" in side["place"]:
+                assert side["quote"] in board
+            elif "released file" in side["place"]:
+                files = list((mirror / "create" / "data").glob("*.jsonl"))
+                assert files and all(f'"{side["quote"]}"' in file.open(encoding="utf-8").readline() for file in files)
+
+
+def test_contradictions_are_complete(contradictions):
+    ids = [entry["id"] for entry in contradictions]
+    assert len(ids) == len(set(ids)) >= 8
+    for entry in contradictions:
+        assert set(entry) == {"id", "title", "first", "second", "finding"}
+        assert entry["first"]["value"] != entry["second"]["value"]
