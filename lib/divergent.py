@@ -70,7 +70,7 @@ def read_glove(path, words) -> dict:
         raise DivergentError(f"{shown(path)}: cannot be read ({error.strerror}); it should be a GloVe text file") from None
     with handle:
         for line, text in enumerate(handle, 1):
-            word, _, numbers = text.partition(" ")
+            word, _, numbers = text.rstrip().partition(" ")
             if word not in wanted:
                 continue
             try:

@@ -9,6 +9,7 @@ import functools
 import hashlib
 import re
 import sqlite3
+import warnings
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -165,8 +166,11 @@ def _load(model: str):
 def _one_thread():
     """One torch thread inside, the number it was outside: a sum's order must not depend on the cores, and the
     loader's progress bar has no place in a notebook."""
-    import torch
-    from transformers.utils import logging
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a missing notebook widget for progress bars is no news to a reader
+        import torch
+        from sentence_transformers import SentenceTransformer  # noqa: F401  (imported here, under the filter)
+        from transformers.utils import logging
 
     threads, bars = torch.get_num_threads(), logging.is_progress_bar_enabled()
     torch.set_num_threads(1)

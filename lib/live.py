@@ -8,6 +8,7 @@ import argparse
 import importlib
 import importlib.util
 import sys
+from collections import Counter
 from types import SimpleNamespace
 
 import pandas as pd
@@ -45,16 +46,16 @@ def check_live(study: str, *, smoke: bool = False, out="build/live") -> None:
     Raises EndpointError or BudgetError (both ValueError), or ParamsError.
     """
     live_endpoint(PROFILE).key()
-    total, spent = None, 0.0
+    total, spent = None, Counter()
     for name in live_studies(study):
         frame = estimate_study(name, smoke=smoke, out=out)
         total = frame.loc[[("total", "")]] if total is None else total + frame.loc[[("total", "")]]
         ledger = from_root(out) / "ledgers" / f"{name}.sqlite"
         if ledger.is_file():
             with Ledger(ledger, readonly=True) as known:
-                spent = known.spent()["total"] + spent
+                spent.update(known.spent()["total"])
     if total is not None:
-        check_estimate(total, budget_for(PROFILE, [], out), spent or None)
+        check_estimate(total, budget_for(PROFILE, [], out), spent)
 
 
 def live_studies(study: str) -> list[str]:

@@ -24,7 +24,7 @@ def wilson_interval(successes, n, confidence: float = 0.95):
     # none or all successes: the bound is exactly 0 or 1, which rounding would miss by a hair
     lo = np.where(successes == 0, np.where(n > 0, 0.0, np.nan), centre - half)
     hi = np.where(successes == n, np.where(n > 0, 1.0, np.nan), centre + half)
-    return lo, hi
+    return lo[()], hi[()]
 
 
 def median_iqr(values) -> tuple[float, float, float]:

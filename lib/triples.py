@@ -17,8 +17,10 @@ from pathlib import Path
 import numpy as np
 
 from lib.connections import Query
-from lib.paths import shown
+from lib.paths import DATA, shown
 
+# The closed-world graph that ships.
+DEFAULT_GRAPH, DEFAULT_RELATIONS = DATA / "graphs" / "fictional.csv", DATA / "graphs" / "relations.csv"
 OPENERS = {".gz": gzip.open, ".bz2": bz2.open}
 SPARQL_NAMES = (("head", "item", "subject", "s"), ("relation", "property", "predicate", "prop", "p"),
                 ("tail", "value", "object", "o"))
@@ -284,7 +286,7 @@ def query_text(path: SourcePath, store: TripleStore) -> str:
     """A question that names both ends and not the entity between them, by template (the paper has a model write it)."""
     kind = store.kinds.get(path.second[0], "something")
     who = "someone" if kind == "person" else f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
-    return (f"What are different ways of connecting {path.first[0]} and {who} whose {path.last[1]} is "
+    return (f"What are different ways of connecting {path.first[0]} and {who} of whom this is true: {path.last[1]} "
             f"{path.last[2]}?")
 
 

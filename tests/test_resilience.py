@@ -39,15 +39,17 @@ def project(tmp_path_factory):
     shutil.copy(ROOT / "Snakefile", folder)
     (folder / "notebooks").mkdir()
     shutil.copytree(ROOT / "notebooks/alienbench", folder / "notebooks/alienbench")
+    live = folder / "params" / "live.yaml"
+    live.write_text(live.read_text().replace("dollars: 25.0", "dollars: 500.0"))
     return folder
 
 
-def start(folder, url, out, *extra):
+def start(folder, url, out, targets=(MADE[0], MADE[2])):
+    """A live run of the chain up to `targets` (none: all of it), in a process of its own."""
     environment = {**os.environ, "PYTHONPATH": str(folder), "OPENROUTER_API_KEY": KEY, "COMPENDIUM_BASE_URL": url}
-    targets = [str(out / name) for name in (MADE[0], MADE[2])]
     return subprocess.Popen(
         [sys.executable, "-m", "lib.run", "--profile", "live", "--study", "alienbench", "--smoke", "1", "--build", str(out),
-         *extra, "--", *targets],
+         "--", *(str(out / name) for name in targets)],
         cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
@@ -91,23 +93,32 @@ def undisturbed(project, tmp_path_factory):
 
 def test_killed_at_random_moments(project, undisturbed, tmp_path):
     log, out, rng, seen = tmp_path / "server.jsonl", tmp_path / "out", random.Random(7), []
-    slow = Faults(rate=1.0, kinds=("slow",), slow_s=0.15, patience=10**9)
+    slow = Faults(rate=1.0, kinds=("slow",), slow_s=0.25, patience=10**9)
     with serve(("alienbench",), faults=slow, log=log) as server:
         while True:
             process = start(project, server.base_url, out)
-            try:
-                shown, _ = process.communicate(timeout=None if len(seen) == KILLS else rng.uniform(3, 12))
+            if len(seen) == KILLS or not asked_more(process, log, len(lines(log))):
+                shown, _ = process.communicate(timeout=300)
                 break
-            except subprocess.TimeoutExpired:
-                kill_all(process)
-                time.sleep(0.5)                        # what the server was still answering gets its line in the log
-                seen.append((stored(out), len(lines(log))))
+            time.sleep(rng.uniform(0, 2))
+            kill_all(process)
+            time.sleep(0.5)                            # what the server was still answering gets its line in the log
+            seen.append((stored(out), len(lines(log))))
     assert process.returncode == 0, shown
     assert contents(out) == undisturbed
     assert any(kept for kept, _ in seen), "no kill met a stored reply: nothing was tested"
     for kept, before in seen:
         again = [row["key"] for row in lines(log)[before:] if row["key"] in kept]
         assert not again, "asked again after its reply was stored"
+
+
+def asked_more(process, log, before) -> bool:
+    """Wait until the server has answered something new; False where the run ended without."""
+    while process.poll() is None:
+        if len(lines(log)) > before:
+            return True
+        time.sleep(0.05)
+    return False
 
 
 def test_with_every_kind_of_fault(project, undisturbed, tmp_path):
@@ -121,14 +132,19 @@ def test_with_every_kind_of_fault(project, undisturbed, tmp_path):
 
 
 def test_a_judge_that_answers_nothing_useful(project, tmp_path):
+    """The whole live chain of the study, to its tables, with one judge of no use."""
     useless = "openai/gpt-5.4"
     with serve(("alienbench",), faults=Faults(useless=(useless,))) as server:
-        process = start(project, server.base_url, tmp_path)
-        shown, _ = process.communicate(timeout=300)
+        process = start(project, server.base_url, tmp_path, targets=[])
+        shown, _ = process.communicate(timeout=400)
     assert process.returncode == 0, shown
-    cells = read_cells(tmp_path / "cells/alienbench/02_judge.csv").set_index(["exhibit", "row"])["value"]
-    assert cells["judge-void", useless] == 170 and cells["judge-void", "anthropic/claude-opus-4.6"] == 0
-    assert "WARNING: 170 of 170 replies of GPT-5.4 are void" in (tmp_path / "notebooks/alienbench/02_judge.ipynb").read_text()
+    cells = read_cells(tmp_path / "cells.csv").set_index(["exhibit", "row", "column"])
+    assert cells.at[("judge-void", useless, "count"), "value"] == 170
+    assert cells.at[("judge-void", "anthropic/claude-opus-4.6", "count"), "value"] == 0
+    assert cells.at[("table-11", useless, "rho"), "note"] == f"void: {useless}"
+    warning = "WARNING: 100% of the replies of GPT-5.4 are void"
+    assert all(warning in path.read_text() for path in (tmp_path / "tables/alienbench").glob("*.html"))
+    assert "alienbench: cells" in shown
 
 
 def test_the_key_is_in_no_file(undisturbed, project):
@@ -140,7 +156,7 @@ def test_the_key_is_in_no_file(undisturbed, project):
 def test_the_ceiling_holds_to_the_call(project, tmp_path):
     """An estimate that was too low lets the run start; the ceiling stops it before the call that could pass it."""
     text = (project / "params/live.yaml").read_text()
-    dear = (text.replace("dollars: 25.0", "dollars: 50.0").replace("default: 1000", "default: 1")
+    dear = (text.replace("dollars: 500.0", "dollars: 50.0").replace("default: 1000", "default: 1")
             .replace("default: {input: 5.0, output: 25.0}", "default: {input: 0.0, output: 1000.0}"))
     (project / "params/live.yaml").write_text(dear)
     try:

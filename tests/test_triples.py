@@ -153,8 +153,8 @@ def test_graphs_that_are_none(tmp_path, text, words):
 
 def test_a_kind_is_put_into_the_question(team):
     path = build_queries(team, classes(team), 1, np.random.default_rng(0))[0][1]
-    assert "someone whose" in query_text(path, team)
-    assert "a something whose" in query_text(path, TripleStore(TEAM))
+    assert "someone of whom" in query_text(path, team)
+    assert "a something of whom" in query_text(path, TripleStore(TEAM))
 
 
 def test_the_shipped_world_is_what_its_seed_makes(tmp_path):

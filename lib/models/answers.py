@@ -1,7 +1,7 @@
 """What came back: the body of a response read by meaning, whatever a provider's spelling.
 
-Everything that makes a body unusable is a `Fault` with a kind. A body that is usable can still be a refusal, an empty
-text or half a text: that is for the stage to judge, with the finish reason at hand.
+Everything that makes a body unusable is a `Fault` with a kind. A body that is usable can still be a refusal,
+an empty text or half a text: that is for the stage to judge, with the finish reason at hand.
 """
 
 import json
@@ -11,22 +11,44 @@ from dataclasses import dataclass
 
 from lib.models.budget import prompt_token_guess, text_token_guess
 
-FAULTS = ("rate limited", "server error", "timeout", "no connection", "connection dropped", "truncated body",
-          "malformed body", "error in body", "wrong model")
+FAULTS = (
+    "rate limited",
+    "server error",
+    "timeout",
+    "no connection",
+    "connection dropped",
+    "truncated body",
+    "malformed body",
+    "error in body",
+    "wrong model",
+)
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
-_FINISH = {"end_turn": "stop", "eos": "stop", "stop_sequence": "stop", "max_tokens": "length", "max_length": "length",
-           "safety": "content_filter", "refusal": "content_filter"}
+_FINISH = {
+    "end_turn": "stop",
+    "eos": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "max_length": "length",
+    "safety": "content_filter",
+    "refusal": "content_filter",
+}
 
 
 class Fault(Exception):
-    """A try that gave no reply. `kind` is one of FAULTS; `charged` says whether it may be billed all the same.
+    """A try that gave no reply. `kind` is one of FAULTS; `charged` says whether it may be billed all the
+    same.
 
-    `wait` is the seconds the endpoint asks for, or None; `spent` its own account of tokens and cost, where given.
+    `wait` is the seconds the endpoint asks for, or None; `spent` its own account of tokens and cost, where
+    given.
     """
 
     def __init__(self, kind, detail="", wait=None, charged=False, spent=None):
         super().__init__(f"{kind}: {detail}" if detail else kind)
         self.kind, self.detail, self.wait, self.charged, self.spent = kind, detail, wait, charged, spent
+
+
+class GaveUp(Exception):
+    """No reply to one request in this run; the message says why. The next run asks again."""
 
 
 @dataclass(slots=True)
@@ -46,11 +68,11 @@ class Answer:
     call_id: str | None
 
 
-def read_body(body: bytes, request) -> Answer:
+def read_body(body: str, request) -> Answer:
     """The answer in the body of a 200 response to `request`. Raises Fault where there is none."""
     try:
-        content = json.loads(body)
-    except ValueError as error:  # also bytes that are no UTF-8
+        content = json.loads(body.lstrip("\ufeff"))
+    except (ValueError, RecursionError) as error:
         raise Fault("malformed body", f"not JSON ({error})", charged=True) from None
     if not isinstance(content, dict):
         raise Fault("malformed body", "JSON, but no object", charged=True)
@@ -69,8 +91,19 @@ def read_body(body: bytes, request) -> Answer:
     reasoning = _text(message.get("reasoning_content") or message.get("reasoning")) or None
     finish = choice.get("finish_reason")
     finish = _FINISH.get(str(finish).lower(), str(finish).lower()) if finish else None
-    answer = Answer(text, reasoning, _text(message.get("refusal")) or None, finish,
-                    _name(content.get("model")), 0, 0, 0, False, None, _name(content.get("id")))
+    answer = Answer(
+        text,
+        reasoning,
+        _text(message.get("refusal")) or None,
+        finish,
+        _name(content.get("model")),
+        0,
+        0,
+        0,
+        False,
+        None,
+        _name(content.get("id")),
+    )
     _put_usage(answer, content.get("usage"), request)
     return answer
 
@@ -102,7 +135,8 @@ def _text(content) -> str:
         content = "".join(part.get("text") or "" if isinstance(part, dict) else str(part) for part in content)
     if not isinstance(content, str):
         return ""
-    # Half a surrogate pair (an emoji cut in two) has no UTF-8: it could be neither stored nor sent to a judge.
+    # Half a surrogate pair (an emoji cut in two) has no UTF-8: it could be neither stored nor sent to a
+    # judge.
     return _HALF_PAIR.sub("\ufffd", content)
 
 
@@ -111,7 +145,12 @@ def _name(value):
 
 
 def _count(value):
-    good = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
+    good = (
+        isinstance(value, (int, float))
+        and not isinstance(value, bool)
+        and math.isfinite(value)
+        and value >= 0
+    )
     return int(value) if good else None
 
 

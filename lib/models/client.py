@@ -1,7 +1,7 @@
 """One question, asked until it is answered: faults, retries, quirks of providers, money.
 
-The tries are counted here and not inside the `openai` client (its own retries are off), because each fault is to be
-counted by kind and each try needs room below the ceilings.
+The tries are counted here and not inside the `openai` client (its own retries are off), because each fault
+is to be counted by kind and each try needs room below the ceilings.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from collections import Counter
 
 import openai
 
-from lib.models.answers import Answer, Fault, read_body
+from lib.models.answers import Answer, Fault, GaveUp, read_body
 from lib.models.budget import Account
 from lib.models.endpoint import Endpoint
 from lib.models.errors import EndpointError
@@ -24,14 +24,12 @@ from lib.models.names import same_model
 
 FAULTS_IN_A_ROW = 60  # of one model, with no reply between: together with `patience`, it is not serving
 WRONG_MODELS_IN_A_ROW = 20
-_HEADERS_FROM_ENVIRONMENT = ("OpenAI-Organization", "OpenAI-Project")
-_KNOWN = ("model", "messages", "temperature", "top_p", "max_tokens", "max_completion_tokens", "seed")
-_UNSUPPORTED = re.compile(r"unsupported|not (?:be )?(?:supported|permitted|allowed|accepted|recogni[sz]ed)|unknown|"
-                          r"unrecogni[sz]ed|unexpected|extra|does(?: not|n't) (?:take|accept|support)|instead", re.I)
-
-
-class GaveUp(Exception):
-    """No reply to one request in this run; the message says why. The next run asks again."""
+TIMEOUTS = 5  # of one request: each may be charged, and a reply that takes too long takes too long again
+_UNSUPPORTED = re.compile(
+    r"unsupported|not (?:be )?(?:supported|permitted|allowed|accepted|recogni[sz]ed)|unknown|"
+    r"unrecogni[sz]ed|unexpected|extra|does(?: not|n't) (?:take|accept|support)|instead",
+    re.I,
+)
 
 
 class _Adapted(Exception):
@@ -48,7 +46,6 @@ class Client:
         self.endpoint, self.account, self.stage = endpoint, account, stage
         self.faults = Counter()  # (model, kind) -> count, this run
         self.calls = Counter()  # model -> calls, this run
-        self.spent = {}  # model -> dollars, tokens of this run's calls
         self.adapted = set()  # (model, what was changed for it)
         self.stopping = None  # the error that stops the stage
         self._stop = asyncio.Event()
@@ -79,8 +76,8 @@ class Client:
     async def ask(self, request, attempt: int, stored) -> Answer:
         """The answer to one attempt of a request, in the ledger when this returns.
 
-        `stored(answer, seed, latency, tries, cost)` makes the ledger operation that keeps it. Raises GaveUp where
-        no reply came, EndpointError where none can come, BudgetError where asking could pass a ceiling.
+        `stored(answer, seed, latency, tries, cost)` makes the ledger operation that keeps it. Raises GaveUp
+        where no reply came, EndpointError where none can come, BudgetError where asking could pass a ceiling.
         """
         kinds, adapted = Counter(), set()
         while True:
@@ -98,12 +95,16 @@ class Client:
                 met = fault
             kinds[met.kind] += 1
             self._met(request.model, met)
+            if kinds["timeout"] > TIMEOUTS:
+                raise GaveUp(
+                    f"{kinds['timeout']} timeouts of {self.endpoint.timeout:g} s; a longer `timeout` may do"
+                )
             if tries > self.endpoint.max_retries:
                 kinds = ", ".join(f"{kind} x{count}" for kind, count in sorted(kinds.items()))
                 raise GaveUp(f"no reply in {tries} tries ({kinds})")
             await self._pause(self._wait(met, tries))
 
-    # one try ---------------------------------------------------------------------------------------------------------
+    # one try -----------------------------------------------------------------------------------------------
 
     async def _try(self, request, attempt, tries, stored, adapted):
         model, worst, call = request.model, None, None
@@ -124,8 +125,14 @@ class Client:
             if not self._same(model, answer.model_resolved):
                 raise Fault("wrong model", f"answered as {answer.model_resolved}", charged=True, spent=spent)
         except Fault as fault:
-            await self._settle(model, call, worst, fault.spent or nothing, fault.charged and not fault.spent,
-                               ("fault", self.stage, model, fault.kind))
+            await self._settle(
+                model,
+                call,
+                worst,
+                fault.spent or nothing,
+                fault.charged and not fault.spent,
+                ("fault", self.stage, model, fault.kind),
+            )
             raise
         except (GaveUp, EndpointError, _Adapted):  # refused: nothing to pay
             await self._settle(model, call, worst, nothing, False)
@@ -146,8 +153,6 @@ class Client:
             operations = (*operations, ("lost", call))  # its open row is its charge, at its most
         else:
             operations = (*operations, ("charge", model, spent))
-            mine = self.spent.setdefault(model, Counter())
-            mine.update(spent)
             if call:
                 operations = (*operations, ("close", call))
         await self._record(*operations)
@@ -155,35 +160,41 @@ class Client:
             self.account.settle(model, worst, worst if at_risk else spent, at_risk)
 
     async def _post(self, request, attempt, tries, adapted):
-        """(body of a 200 response, the seed that was sent). Raises what one call can meet."""
+        """(text of a 200 response's body, the seed that was sent). Raises what one call can meet."""
         self.calls[request.model] += 1
-        known, extra = self._fields(request, attempt)
+        body = self._body(request, attempt)
         try:
             async with asyncio.timeout(self.endpoint.timeout):
-                response = await self._openai.chat.completions.with_raw_response.create(
-                    **known, extra_body=extra, extra_headers={"x-stainless-retry-count": str(tries - 1)})
-                return self._key.hide_in(response.http_response.content), known.get("seed")
+                # `post` and not `chat.completions.create`: that one walks through every message to check its
+                # types, a third of all time spent on a call, and its model of the response would hide what a
+                # provider adds.
+                text = await self._openai.post(
+                    "/chat/completions",
+                    body=body,
+                    cast_to=str,
+                    options={"headers": {"x-stainless-retry-count": str(tries - 1)}},
+                )
+                return self._key.hide_in(text), body.get("seed")
         except (openai.APITimeoutError, TimeoutError):
             problem = Fault("timeout", f"no reply in {self.endpoint.timeout:g} s", charged=True)
         except openai.APIConnectionError as error:
             problem = _connection_fault(error.__cause__)
         except openai.APIStatusError as error:
-            quirk = self._quirk(request.model, error, known)
+            quirk = self._quirk(request.model, error, body)
             fresh = quirk is not None and quirk not in adapted
             adapted.add(quirk)
             problem = _Adapted() if fresh else self._status_problem(request.model, error)
         # Outside the handlers: the client's own errors hold the request and must not ride along as context.
         raise problem
 
-    def _fields(self, request, attempt):
-        """The body as this model takes it: (fields the client knows, all others)."""
+    def _body(self, request, attempt) -> dict:
+        """The body as this model takes it."""
         body = request.body(attempt)
         if request.model in self._seedless:
             body.pop("seed", None)
         if "max_tokens" in body:
             body[self._names.get(request.model, "max_tokens")] = body.pop("max_tokens")
-        known = {name: body.pop(name) for name in _KNOWN if name in body}
-        return known, body or None
+        return body
 
     def _quirk(self, model, error, sent):
         """Learn from a 400 that names a field: the other name of `max_tokens`, or that seeds are not taken.
@@ -205,13 +216,15 @@ class Client:
             return "seed"
         return None
 
-    # what went wrong -------------------------------------------------------------------------------------------------
+    # what went wrong ---------------------------------------------------------------------------------------
 
     def _status_problem(self, model, error):
         status, text = error.status_code, self._message(error)
         wait = retry_after(error.response.headers)
         where = f"{self.endpoint.base_url} answered {status}"
-        if status == 401 or (status == 403 and "moderation" not in text.lower() and "flagged" not in text.lower()):
+        if status == 401 or (
+            status == 403 and "moderation" not in text.lower() and "flagged" not in text.lower()
+        ):
             name = self.endpoint.key_env
             key = f"the key in {name} is not accepted" if name else "it wants a key, and key_env is None"
             return EndpointError(f"{where}: {key} ({text})")
@@ -220,15 +233,19 @@ class Client:
         if status == 404:
             return EndpointError(f"{where} for model {model!r}: no such model or path ({text})")
         if wait is not None and wait > self.endpoint.longest_wait:
-            return EndpointError(f"{where} for {model} and asks to wait {wait:,.0f} s, longer than longest_wait "
-                                 f"({self.endpoint.longest_wait:g} s); run again then, every reply is in the ledger")
+            return EndpointError(
+                f"{where} for {model} and asks to wait {wait:,.0f} s, longer than longest_wait "
+                f"({self.endpoint.longest_wait:g} s); run again then, every reply is in the ledger"
+            )
         if status == 429:
             return Fault("rate limited", text, wait=wait)
         if status >= 500 or status in (408, 409, 425):
             return Fault("server error" if status >= 500 else "timeout", f"{status} {text}", wait=wait)
         if re.search(r"\b(temperature|top_p)\b", text):
-            return EndpointError(f"{where} for {model}: it does not take these sampling parameters ({text}); set them "
-                                 "to null for this model in the study's params")
+            return EndpointError(
+                f"{where} for {model}: it does not take these sampling parameters ({text}); set them "
+                "to null for this model in the study's params"
+            )
         return GaveUp(f"refused with status {status}: {text}")
 
     def _message(self, error) -> str:
@@ -238,16 +255,20 @@ class Client:
         return self._key.hide(" ".join(str(text).split()))[:300]
 
     def _met(self, model, fault):
-        """Count a fault. Raises EndpointError, and stops the stage, where the model that answers is always another."""
+        """Count a fault; stop the stage with EndpointError where the model that answers is always another."""
         self.faults[model, fault.kind] += 1
         self._last_fault[model] = fault
         if fault.kind != "rate limited":  # an endpoint that limits the rate is serving
             self._faults_in_a_row[model] += 1
         self._wrong_in_a_row[model] += fault.kind == "wrong model"
         if self._wrong_in_a_row[model] >= WRONG_MODELS_IN_A_ROW:
-            self.stop(EndpointError(
-                f"asked for {model!r}, {self.endpoint.base_url} {fault.detail}, {self._wrong_in_a_row[model]} times "
-                "with no other reply: if that is the model meant, list its name under the endpoint's `aliases`"))
+            self.stop(
+                EndpointError(
+                    f"asked for {model!r}, {self.endpoint.base_url} {fault.detail}, "
+                    f"{self._wrong_in_a_row[model]} times with no other reply: if that is the model meant, "
+                    "list its name under the endpoint's `aliases`"
+                )
+            )
             raise self.stopping
 
     def _check_serving(self, model):
@@ -258,17 +279,22 @@ class Client:
             return
         if self._last_reply:
             raise GaveUp(f"{model} does not serve: {row} faults in a row, the last: {last}")
-        self.stop(EndpointError(f"{self.endpoint.base_url} does not serve: {row} faults in a row, the last: {last}"))
+        self.stop(
+            EndpointError(f"{self.endpoint.base_url} does not serve: {row} faults in a row, the last: {last}")
+        )
         raise self.stopping
 
     def _same(self, asked, answered) -> bool:
-        return answered is None or answered in self.endpoint.aliases.get(asked, ()) or same_model(asked, answered)
+        return (
+            answered is None
+            or answered in self.endpoint.aliases.get(asked, ())
+            or same_model(asked, answered)
+        )
 
     def _wait(self, fault, tries) -> float:
-        if fault.wait is not None:
-            return fault.wait
         backoff = min(self.endpoint.longest_backoff, self.endpoint.first_backoff * 2 ** min(tries - 1, 20))
-        return backoff * (1 - random.random() / 4)  # spread, so that calls that failed together do not return together
+        spread = 1 - random.random() / 4  # calls that failed together should not return together
+        return max(fault.wait or 0.0, backoff * spread)
 
     async def _pause(self, seconds):
         """Sleep, but not past the moment the stage stops."""
@@ -277,7 +303,7 @@ class Client:
 
 
 def retry_after(headers) -> float | None:
-    """Seconds that a response's headers ask to wait: `retry-after-ms`, or `retry-after` in seconds or as a date."""
+    """Seconds that headers ask to wait: `retry-after-ms`, or `retry-after` in seconds or as a date."""
     for name, unit in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
         try:
             seconds = float(headers[name]) * unit
@@ -304,6 +330,12 @@ def _openai_client(endpoint, key):
     """The client, told everything: nothing but the key may come from the environment."""
     # A proxy named in the environment has no business between this machine and itself.
     http = openai.DefaultAsyncHttpxClient(trust_env=False) if endpoint.loopback else None
-    return openai.AsyncOpenAI(base_url=endpoint.base_url, api_key=key.reveal(), max_retries=0,
-                              timeout=endpoint.timeout, http_client=http,
-                              default_headers={name: openai.Omit() for name in _HEADERS_FROM_ENVIRONMENT})
+    client = openai.AsyncOpenAI(
+        base_url=endpoint.base_url,
+        api_key=key.reveal(),
+        max_retries=0,
+        timeout=endpoint.timeout,
+        http_client=http,
+    )
+    client.organization = client.project = None  # read from variables that are meant for another provider
+    return client

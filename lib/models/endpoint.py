@@ -21,14 +21,15 @@ class Endpoint:
     Parameters
     ----------
     base_url : up to and with the version, e.g. "https://openrouter.ai/api/v1".
-    key_env : name of the environment variable that holds the key, read when a stage starts; None: no key needed.
+    key_env : name of the environment variable that holds the key, read when a stage starts; None: no key
+        needed.
     concurrency : calls under way at once.
     timeout : seconds a call may take from first byte sent to last byte read.
     max_retries : further tries of a call that met a fault, before it is given up for this run.
     backoff : seconds before the first retry, doubled each time; None: 0.5, and 0.02 on this machine.
     longest_wait : seconds; the longest Retry-After that is waited for, and the cap of the backoff.
-    patience : seconds without any reply after which an endpoint or model that only fails is given up; None: 120,
-        and 5 on this machine.
+    patience : seconds without any reply after which an endpoint or model that only fails is given up; None:
+        120, and 5 on this machine.
     aliases : {model asked: [names it may answer as]} beyond what `names.same_model` recognises.
 
     Raises EndpointError for a URL or number that cannot be.
@@ -47,10 +48,14 @@ class Endpoint:
     def __post_init__(self):
         parts = urlsplit(str(self.base_url))
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise EndpointError(f"base_url should be like https://openrouter.ai/api/v1, not {self.base_url!r}")
+            raise EndpointError(
+                f"base_url should be like https://openrouter.ai/api/v1, not {self.base_url!r}"
+            )
         if parts.username or parts.password or parts.query:
-            raise EndpointError("base_url should hold no user name, password or query: the key comes from the "
-                                "environment variable that key_env names")
+            raise EndpointError(
+                "base_url should hold no user name, password or query: the key comes from the "
+                "environment variable that key_env names"
+            )
         for name, least in (("concurrency", 1), ("max_retries", 0)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
@@ -91,8 +96,10 @@ class Endpoint:
             return Key("none", None)
         value = os.environ.get(self.key_env, "").strip()
         if not value:
-            raise EndpointError(f"the environment variable {self.key_env} is not set: export {self.key_env}=… in the "
-                                f"shell that starts the run (nothing was sent to {self.base_url})")
+            raise EndpointError(
+                f"the environment variable {self.key_env} is not set: export {self.key_env}=… in the "
+                f"shell that starts the run (nothing was sent to {self.base_url})"
+            )
         if not value.isascii() or not value.isprintable():
             raise EndpointError(f"the environment variable {self.key_env} holds characters that no key has")
         return Key(value, self.key_env)
@@ -119,27 +126,30 @@ class Key:
             return text
         return text.replace(self._value, HIDDEN)
 
-    def hide_in(self, body: bytes) -> bytes:
+    def hide_in(self, body: str) -> str:
         """A response's body with the key blotted out, also where JSON has escaped it."""
         if len(self._value) < SHORTEST_KEY:
             return body
         escaped = json.dumps(self._value)[1:-1]
         for form in {self._value, escaped, escaped.replace("/", "\\/")}:
-            if form.encode() in body:
-                body = body.replace(form.encode(), HIDDEN.encode())
+            body = body.replace(form, HIDDEN)
         return body
 
     def guard_logs(self):
-        """Blot the key out of what the HTTP libraries log (a server may echo it in a header); returns the way back."""
+        """Blot the key out of what the HTTP libraries log (a server may echo it); returns the way back."""
         guard = _Guard(self)
-        loggers = [logging.getLogger(name) for name in sorted(logging.root.manager.loggerDict)
-                   if name.split(".")[0] in _TALKATIVE]
+        loggers = [
+            logging.getLogger(name)
+            for name in sorted(logging.root.manager.loggerDict)
+            if name.split(".")[0] in _TALKATIVE
+        ]
         for logger in loggers:
             logger.addFilter(guard)
 
         def lift():
             for logger in loggers:
                 logger.removeFilter(guard)
+
         return lift
 
     def __repr__(self):

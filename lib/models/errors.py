@@ -21,12 +21,14 @@ class EndpointError(ValueError):
 class BudgetError(ValueError):
     """The next call could pass a ceiling, so it was not made.
 
-    Attributes: `scope` ("total" or a model), `unit` ("dollars", "tokens" or "calls"), `ceiling`, `spent` (what is
-    known to be spent), `at_risk` (calls that ended without a reply and may still be charged), `needed` (the most the
-    refused call could add), `report` (the stage's report up to that moment, or None).
+    Attributes: `scope` ("total" or a model), `unit` ("dollars", "tokens" or "calls"), `ceiling`, `spent`
+    (what is known to be spent), `at_risk` (calls that ended without a reply and may still be charged),
+    `needed` (the most the refused call could add), `report` (the stage's report up to that moment, or None).
     """
 
-    def __init__(self, message, *, scope=None, unit=None, ceiling=None, spent=None, at_risk=None, needed=None):
+    def __init__(
+        self, message, *, scope=None, unit=None, ceiling=None, spent=None, at_risk=None, needed=None
+    ):
         super().__init__(message)
         self.scope, self.unit, self.ceiling = scope, unit, ceiling
         self.spent, self.at_risk, self.needed = spent, at_risk, needed
@@ -36,7 +38,8 @@ class BudgetError(ValueError):
 class InvalidReply(ValueError):
     """A reply that is not what was asked for.
 
-    `kind` is one word for the counts ("truncated", "missing", ...); `detail` says what is wrong with this reply.
+    `kind` is one word for the counts ("truncated", "missing", ...); `detail` says what is wrong with this
+    reply.
     """
 
     def __init__(self, kind: str, detail: str = ""):

@@ -7,16 +7,23 @@ from lib.models.json_text import Parsed, extract_json
 from lib.models.replies import as_number, is_placeholder, plain
 
 
-def items_from_reply(text: str, count: int, fields: Mapping, *, name: str = "name", about_all: Sequence[str] = (),
-                     whole: bool = False) -> Parsed:
+def items_from_reply(
+    text: str,
+    count: int,
+    fields: Mapping,
+    *,
+    name: str = "name",
+    about_all: Sequence[str] = (),
+    whole: bool = False,
+) -> Parsed:
     """A list of `count` items, each with a name and numbers: `values` is [{name: str, field: number, ...}].
 
     Parameters
     ----------
     fields : {field: (lo, hi)}.
     name : key of an item's name.
-    about_all : keys of numbers that are said of the whole list; found beside the list or as an item of it, they come
-        back in `details` as they were said.
+    about_all : keys of numbers that are said of the whole list; found beside the list or as an item of it,
+        they come back in `details` as they were said.
 
     Order is the reply's. Raises InvalidReply: what `extract_json` raises, "count", "repeated", "placeholder",
     "missing", and what `as_number` raises.
@@ -59,10 +66,11 @@ def _list_in(value, name):
         return value, {}
     lists = {key: item for key, item in value.items() if isinstance(item, list)}
     if len(lists) == 1:
-        (key, items), = lists.items()
+        ((key, items),) = lists.items()
         return items, {other: item for other, item in value.items() if other != key}
     named = {key: item for key, item in value.items() if isinstance(item, dict)}
     if not lists and named:  # {"first": {...}, "second": {...}}
         return [{name: key, **item} for key, item in named.items()], {
-            other: item for other, item in value.items() if other not in named}
+            other: item for other, item in value.items() if other not in named
+        }
     raise InvalidReply("missing", "a list of items")

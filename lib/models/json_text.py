@@ -1,9 +1,9 @@
 """JSON inside a model's reply: found, and mended where mending invents nothing and drops nothing.
 
-Mending may change punctuation only: fences, quotes, commas, comments, the spelling of true and null, brackets that a
-complete answer forgot to close. `mend` proves it for each reply: the letters and digits of the result are those of the
-text, in the same order. What is cut off, left out ("... the rest as above") or given twice with different values is not
-mended: it is an InvalidReply with that reason.
+Mending may change punctuation only: fences, quotes, commas, comments, the spelling of true and null,
+brackets that a complete answer forgot to close. `mend` proves it for each reply: the letters and digits of
+the result are those of the text, in the same order. What is cut off, left out ("... the rest as above") or
+given twice with different values is not mended: it is an InvalidReply with that reason.
 """
 
 import ast
@@ -27,20 +27,24 @@ _ANSWER_END = re.compile(r"</answer>", re.I)
 _FENCE = re.compile(r"```[ \t]*[\w+-]*[ \t]*\n?(.*?)(?:```|\Z)", re.S)
 _OBJECT = re.compile(r"""\{\s*(?:["'“‘}]|//|/\*|\#|[A-Za-z_][\w ]*["']?\s*:)""")
 _LIST = re.compile(r"""\[\s*(?:[\[{"'“\]\d-]|true|false|null|None|//|/\*)""", re.I)
-_OMISSION = re.compile(r"\.\.\.|…|\b(?:omitted|omit|brevity|remaining|remainder|the rest|rest of|and so on|etc|similarly|"
-                       r"same as|as above|more (?:items|features|entries|archetypes)|continue[sd]?)\b", re.I)
+_OMISSION = re.compile(
+    r"\.\.\.|…|\b(?:omitted|omit|brevity|remaining|remainder|the rest|rest of|and so on|etc|similarly|"
+    r"same as|as above|more (?:items|features|entries|archetypes)|continue[sd]?)\b",
+    re.I,
+)
 _ADJACENT = re.compile(r"""(?:'\s*'[^\s,:}\]]|"\s*"[^\s,:}\]])""")
-_ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(.))', re.S)
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.S)
 _ATOM = re.compile(r"-(?=\d)|(?<=\d)\.(?=\d)|[^\W_]", re.U)
-_STRICT = json.JSONDecoder(object_pairs_hook=lambda pairs: _object(pairs),
-                           parse_constant=lambda name: _no_constant(name))
-_LOOSE = json.JSONDecoder(object_pairs_hook=lambda pairs: _object(pairs), strict=False,
-                          parse_constant=lambda name: _no_constant(name))
+_HOOKS = {
+    "object_pairs_hook": lambda pairs: _object(pairs),
+    "parse_constant": lambda name: _no_constant(name),
+}
+_STRICT, _LOOSE = json.JSONDecoder(**_HOOKS), json.JSONDecoder(strict=False, **_HOOKS)
 
 
 @dataclass(frozen=True)
 class Parsed:
-    """What a reply says: `values`, the names of what was mended (`repairs`, sorted), and `details` around them."""
+    """What a reply says: `values`, what was mended (`repairs`, sorted), and `details` around them."""
 
     values: object
     repairs: tuple = ()
@@ -61,9 +65,9 @@ class _Block:
 def extract_json(text: str, last: bool = True) -> Parsed:
     """The JSON object or list in a reply: `values` is a dict or list.
 
-    Reasoning blocks, `<answer>` tags, fences and prose around it are ignored. Of several the `last` (else the first)
-    counts; those inside fences before bare ones, objects and nested lists before flat lists such as "[1]".
-    Raises InvalidReply: "no JSON", "truncated", "omission", "malformed", "repeated key".
+    Reasoning blocks, `<answer>` tags, fences and prose around it are ignored. Of several the `last` (else the
+    first) counts; those inside fences before bare ones, objects and nested lists before flat lists such as
+    "[1]". Raises InvalidReply: "no JSON", "truncated", "omission", "malformed", "repeated key".
     """
     body, repairs = answer_text(text)
     blocks = json_blocks(body)
@@ -71,7 +75,9 @@ def extract_json(text: str, last: bool = True) -> Parsed:
     fenced = {id(block) for block in blocks if any(a <= block.start < b for a, b in spans)}
 
     def rank(block):
-        rich = isinstance(block.value, dict) or any(isinstance(item, (dict, list)) for item in block.value or ())
+        rich = isinstance(block.value, dict) or any(
+            isinstance(item, (dict, list)) for item in block.value or ()
+        )
         return (block.error is not None or rich, id(block) in fenced)
 
     if not blocks:
@@ -89,17 +95,18 @@ def extract_json(text: str, last: bool = True) -> Parsed:
 def answer_text(text: str) -> tuple:
     """(the reply without its reasoning and outside of `<answer>` tags, what that took).
 
-    Raises InvalidReply("thinking") where a reasoning block is never closed and nothing that looks like JSON precedes it.
+    Raises InvalidReply("thinking") where a reasoning block is never closed and nothing that looks like JSON
+    precedes it.
     """
     repairs = set()
     text = text.replace("\ufeff", "").replace("\u200b", "")
     stripped = _THINK.sub(" ", text)
     ends = list(_THINK_END.finditer(stripped))
     if ends:  # the opening tag was eaten by the endpoint's template
-        stripped = stripped[ends[-1].end():]
+        stripped = stripped[ends[-1].end() :]
     start = _THINK_START.search(stripped)
     if start:
-        before = stripped[:start.start()]
+        before = stripped[: start.start()]
         if not (_OBJECT.search(before) or _LIST.search(before)):
             raise InvalidReply("thinking", "the reply ends inside its reasoning block")
         stripped = before
@@ -107,9 +114,9 @@ def answer_text(text: str) -> tuple:
         repairs.add("reasoning removed")
     tags = list(_ANSWER.finditer(stripped))
     if tags:
-        inner = stripped[tags[-1].end():]
+        inner = stripped[tags[-1].end() :]
         end = _ANSWER_END.search(inner)
-        inner = inner[:end.start()] if end else inner
+        inner = inner[: end.start()] if end else inner
         if "{" in inner or "[" in inner:
             stripped = inner
             repairs.add("answer tag" if end else "answer tag not closed")
@@ -145,7 +152,7 @@ def json_blocks(text: str) -> list:
 
 
 def mend(span: str, scan=None) -> tuple:
-    """(value, repairs) of a piece of text that is nearly JSON. Raises InvalidReply where mending would invent."""
+    """(value, repairs) of text that is nearly JSON. Raises InvalidReply where mending would invent."""
     scan = _scan(span, 0) if scan is None else scan.moved(span)
     if any(_OMISSION.search(span[a:b]) for a, b in scan.comments) or scan.ellipses:
         raise InvalidReply("omission", "part of the answer is left out ('…') in the reply itself")
@@ -161,8 +168,12 @@ def mend(span: str, scan=None) -> tuple:
         span = re.sub("[“”]", '"', span)
         repairs.add("curly quotes")
     tidy = _no_trailing_commas(span)
-    for name, decoder, text in (("", _STRICT, span), ("line break in a string", _LOOSE, span),
-                                ("trailing comma", _STRICT, tidy), ("trailing comma", _LOOSE, tidy)):
+    for name, decoder, text in (
+        ("", _STRICT, span),
+        ("line break in a string", _LOOSE, span),
+        ("trailing comma", _STRICT, tidy),
+        ("trailing comma", _LOOSE, tidy),
+    ):
         try:
             return decoder.decode(text.strip()), tuple(sorted((repairs | {name}) - {""}))
         except InvalidReply:
@@ -176,13 +187,13 @@ def mend(span: str, scan=None) -> tuple:
     raise InvalidReply("malformed", "looks like JSON, but cannot be mended without guessing")
 
 
-# finding ---------------------------------------------------------------------------------------------------------------
+# finding ---------------------------------------------------------------------------------------------------
 
 
 @dataclass
 class _Scan:
-    """One bracketed piece: where it ends (None: never), the brackets still open there, whether inside a string;
-    comments and ellipses outside strings; how many objects and lists were opened."""
+    """One bracketed piece: where it ends (None: never), the brackets still open there, whether inside a
+    string; comments and ellipses outside strings; how many objects and lists were opened."""
 
     start: int
     end: int | None
@@ -195,8 +206,15 @@ class _Scan:
     def moved(self, span):
         """The same with places counted from the piece's own start."""
         shift = lambda place: None if place is None else place - self.start  # noqa: E731
-        return _Scan(0, shift(self.end), self.open, self.in_string,
-                     [(shift(a), shift(b)) for a, b in self.comments], [shift(p) for p in self.ellipses], self.opened)
+        return _Scan(
+            0,
+            shift(self.end),
+            self.open,
+            self.in_string,
+            [(shift(a), shift(b)) for a, b in self.comments],
+            [shift(p) for p in self.ellipses],
+            self.opened,
+        )
 
 
 def _scan(text: str, start: int) -> _Scan:
@@ -208,7 +226,9 @@ def _scan(text: str, start: int) -> _Scan:
         if quote:
             if char == "\\":
                 place += 1
-            elif char == quote and (quote == '"' or re.match(r"\s*(?:[,:}\]]|\Z)", text[place + 1:place + 40])):
+            elif char == quote and (
+                quote == '"' or re.match(r"\s*(?:[,:}\]]|\Z)", text[place + 1 : place + 40])
+            ):
                 quote, before = None, char
         elif char == '"' or (char == "'" and before in "{[,:"):
             quote = char
@@ -225,7 +245,9 @@ def _scan(text: str, start: int) -> _Scan:
             opened[char] += 1
         elif char in "}]":
             opener = "{" if char == "}" else "["
-            while stack and stack.pop() != opener:  # a bracket that was never closed inside is closed with its parent
+            while (
+                stack and stack.pop() != opener
+            ):  # a bracket that was never closed inside is closed with its parent
                 pass
             if not stack:
                 return _Scan(start, place + 1, [], False, comments, ellipses, opened)
@@ -242,7 +264,7 @@ def _next_bracket(text, place):
 
 def around(body, block) -> set:
     """Names for what stood around the block that was taken."""
-    outside = body[:block.start] + body[block.end:]
+    outside = body[: block.start] + body[block.end :]
     found = set()
     if "```" in outside:
         found.add("fence removed")
@@ -252,7 +274,7 @@ def around(body, block) -> set:
     return found
 
 
-# mending ---------------------------------------------------------------------------------------------------------------
+# mending ---------------------------------------------------------------------------------------------------
 
 
 def _close(span, scan):
@@ -288,8 +310,12 @@ def _python_literal(span):
             tree = ast.parse(span.strip(), mode="eval")
         for node in ast.walk(tree):
             if isinstance(node, ast.Dict):
-                _object([(ast.literal_eval(key), ast.literal_eval(value))
-                         for key, value in zip(node.keys, node.values, strict=True)])
+                _object(
+                    [
+                        (ast.literal_eval(key), ast.literal_eval(value))
+                        for key, value in zip(node.keys, node.values, strict=True)
+                    ]
+                )
         return _json_like(ast.literal_eval(tree))
     except InvalidReply:
         raise
@@ -328,15 +354,18 @@ def _json_like(value):
 
 
 def _only_punctuation_differs(value, span) -> bool:
-    """Whether the letters and digits of `value` are those of `span`, in order, and no empty value was made up."""
-    source = _ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else (" " if match[2] in "nrtbf" else match[2]),
-                         span)
+    """Whether letters and digits of `value` are those of `span`, in order, and no empty value is made up."""
+    source = _ESCAPE.sub(
+        lambda match: chr(int(match[1], 16)) if match[1] else (" " if match[2] in "nrtbf" else match[2]), span
+    )
     empties = len(re.findall(r"""""|''|\[\s*\]|\{\s*\}""", source))
     parts, empty = [], []
     _spell(value, parts, empty)
     given = re.sub(r"\bnone\b", "null", source.lower())
-    return _atoms(" ".join(parts).lower().replace("none", "null")) == _atoms(given.replace("none", "null")) \
+    return (
+        _atoms(" ".join(parts).lower().replace("none", "null")) == _atoms(given.replace("none", "null"))
         and len(empty) <= empties
+    )
 
 
 def _spell(value, parts, empty):

@@ -10,10 +10,11 @@ from lib.paths import shown
 
 
 def export_jsonl(root, rows: Iterable) -> list:
-    """Write rows to files below `root`: `rows` yields (path below root, dict), in the order they are to stand.
+    """Write rows to files below `root`: `rows` yields (path below root, dict), in the order they are to
+    stand.
 
-    A line is ASCII JSON with the keys in the row's order. Each file is written whole or not at all. Returns the
-    paths, sorted.
+    A line is ASCII JSON with the keys in the row's order. Each file is written whole or not at all. Returns
+    the paths, sorted.
     """
     files = {}
     for path, row in rows:
@@ -38,8 +39,11 @@ def import_jsonl(root, pattern: str = "**/*.jsonl") -> Iterator:
                 try:
                     row = json.loads(line)
                 except ValueError as error:
-                    raise LedgerError(f"{shown(path)}, line {number}: not a whole JSON object ({error})") from None
+                    raise LedgerError(
+                        f"{shown(path)}, line {number}: not a whole JSON object ({error})"
+                    ) from None
                 if not isinstance(row, dict):
-                    raise LedgerError(f"{shown(path)}, line {number}: should be a JSON object, "
-                                      f"is a {type(row).__name__}")
+                    raise LedgerError(
+                        f"{shown(path)}, line {number}: should be a JSON object, is a {type(row).__name__}"
+                    )
                 yield path.relative_to(root).as_posix(), row

@@ -1,9 +1,9 @@
 """The ledger: every reply, one row each, safe on disk before anything uses it.
 
-One SQLite file in write-ahead mode. A row is named by the request's digest and the attempt (0, 1, ... re-asks).
-Replies are never altered or deleted. `synchronous=FULL`: a commit returns when the log is on the disk, so a killed
-process loses nothing and neither does a power cut; as many replies share a commit as arrive during the last one
-(`lib.models.writer`), which is what makes that affordable.
+One SQLite file in write-ahead mode. A row is named by the request's digest and the attempt (0, 1, ...
+re-asks). Replies are never altered or deleted. `synchronous=FULL`: a commit returns when the log is on the
+disk, so a killed process loses nothing and neither does a power cut; as many replies share a commit as arrive
+during the last one (`lib.models.writer`), which is what makes that affordable.
 """
 
 import contextlib
@@ -29,24 +29,27 @@ except ImportError:  # Windows has no flock; SQLite's own locks still keep the f
 
 VERSION = 1
 APPLICATION = 0x4C656467  # "Ledg", in the header of the file
-COLUMNS = ("request", "attempt", "stage", "model", "model_resolved", "sample", "seed", "text", "reasoning", "refusal",
-           "finish_reason", "prompt_tokens", "completion_tokens", "reasoning_tokens", "usage_estimated", "cost",
-           "latency", "tries", "call_id", "created")
-VOLATILE = ("latency", "tries", "call_id", "created")  # differ from run to run; all else follows from the request
+COLUMNS = tuple(
+    "request attempt stage model model_resolved sample seed text reasoning refusal finish_reason "
+    "prompt_tokens completion_tokens reasoning_tokens usage_estimated cost latency tries call_id "
+    "created".split()
+)
+# These differ from run to run; all else follows from the request.
+VOLATILE = ("latency", "tries", "call_id", "created")
 CHUNK = 500  # keys a query; SQLite takes at least 999 variables
 
 _SCHEMA = """
 CREATE TABLE replies (
     id INTEGER PRIMARY KEY, request BLOB NOT NULL, attempt INTEGER NOT NULL, stage TEXT, model TEXT NOT NULL,
-    model_resolved TEXT, sample INTEGER NOT NULL, seed INTEGER, text TEXT NOT NULL, reasoning TEXT, refusal TEXT,
-    finish_reason TEXT, prompt_tokens INTEGER, completion_tokens INTEGER, reasoning_tokens INTEGER,
+    model_resolved TEXT, sample INTEGER NOT NULL, seed INTEGER, text TEXT NOT NULL, reasoning TEXT, refusal
+    TEXT, finish_reason TEXT, prompt_tokens INTEGER, completion_tokens INTEGER, reasoning_tokens INTEGER,
     usage_estimated INTEGER NOT NULL, cost REAL, latency REAL, tries INTEGER, call_id TEXT, created REAL,
     UNIQUE (request, attempt));
 CREATE TABLE requests (request BLOB PRIMARY KEY, content BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE open_calls (
     id TEXT PRIMARY KEY, model TEXT NOT NULL, dollars REAL, tokens INTEGER NOT NULL, state TEXT NOT NULL);
-CREATE TABLE charged (model TEXT PRIMARY KEY, dollars REAL NOT NULL, tokens INTEGER NOT NULL, calls INTEGER NOT NULL);
-CREATE TABLE faults (
+CREATE TABLE charged (model TEXT PRIMARY KEY, dollars REAL NOT NULL, tokens INTEGER NOT NULL, calls INTEGER
+NOT NULL); CREATE TABLE faults (
     stage TEXT NOT NULL, model TEXT NOT NULL, kind TEXT NOT NULL, count INTEGER NOT NULL,
     PRIMARY KEY (stage, model, kind)) WITHOUT ROWID;
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -61,12 +64,13 @@ class Ledger:
     ----------
     path : the file; made with its folder where absent, unless `readonly`.
     readonly : open for reading only.
+    wait : seconds to wait for another writer to end, before that is an error.
 
     Raises LedgerError for a file that is no ledger, is damaged, is of another version or cannot be opened.
     """
 
-    def __init__(self, path, readonly: bool = False):
-        self.path, self.readonly = Path(path), readonly
+    def __init__(self, path, readonly: bool = False, wait: float = 0.0):
+        self.path, self.readonly, self.wait = Path(path), readonly, wait
         self._lock = threading.Lock()
         if readonly and not self.path.is_file():
             raise LedgerError(f"{shown(self.path)}: there is no such ledger to read")
@@ -92,17 +96,20 @@ class Ledger:
         """Close the file; a ledger is also closed when nothing refers to it any more."""
         self._db.close()
 
-    # reading ---------------------------------------------------------------------------------------------------------
+    # reading -----------------------------------------------------------------------------------------------
 
     def lookup(self, digests) -> dict:
-        """The stored replies to these requests: {digest: [row, ...]} by attempt, a row a dict with `COLUMNS`."""
+        """The stored replies to requests: {digest: [row, ...]} by attempt, a row a dict with `COLUMNS`."""
         found = {}
         digests = list(digests)
         for start in range(0, len(digests), CHUNK):
-            chunk = digests[start:start + CHUNK]
+            chunk = digests[start : start + CHUNK]
             marks = ", ".join("?" * len(chunk))
-            for row in self._read(f"SELECT {', '.join(COLUMNS)} FROM replies WHERE request IN ({marks}) "
-                                  "ORDER BY request, attempt", chunk):
+            for row in self._read(
+                f"SELECT {', '.join(COLUMNS)} FROM replies WHERE request IN ({marks}) "
+                "ORDER BY request, attempt",
+                chunk,
+            ):
                 found.setdefault(row[0], []).append(dict(zip(COLUMNS, row, strict=True)))
         return found
 
@@ -110,9 +117,11 @@ class Ledger:
         """Which of these requests have a reply."""
         digests, found = list(digests), set()
         for start in range(0, len(digests), CHUNK):
-            chunk = digests[start:start + CHUNK]
+            chunk = digests[start : start + CHUNK]
             marks = ", ".join("?" * len(chunk))
-            found.update(row[0] for row in self._read(f"SELECT request FROM replies WHERE request IN ({marks})", chunk))
+            found.update(
+                row[0] for row in self._read(f"SELECT request FROM replies WHERE request IN ({marks})", chunk)
+            )
         return found
 
     def rows(self):
@@ -122,8 +131,11 @@ class Ledger:
         """
         last = (b"", -1)
         while True:
-            chunk = self._read(f"SELECT {', '.join(COLUMNS)} FROM replies WHERE (request, attempt) > (?, ?) "
-                               f"ORDER BY request, attempt LIMIT {CHUNK}", last)
+            chunk = self._read(
+                f"SELECT {', '.join(COLUMNS)} FROM replies WHERE (request, attempt) > (?, ?) "
+                f"ORDER BY request, attempt LIMIT {CHUNK}",
+                last,
+            )
             for row in chunk:
                 yield dict(zip(COLUMNS, row, strict=True))
             if len(chunk) < CHUNK:
@@ -139,13 +151,17 @@ class Ledger:
         return json.loads(zlib.decompress(found[0][0]))
 
     def spent(self) -> dict:
-        """What all calls cost: {scope: {"dollars", "tokens", "calls", "at_risk"}}, scope "total" and each model.
+        """What all calls cost: {scope: {"dollars", "tokens", "calls", "at_risk"}}, scope "total" and each
+        model.
 
-        `at_risk` is {"dollars", "tokens", "calls"} of calls that ended without a reply (a timeout, a killed run) and
-        may still be charged, each at its most.
+        `at_risk` is {"dollars", "tokens", "calls"} of calls that ended without a reply (a timeout, a killed
+        run) and may still be charged, each at its most.
         """
-        fresh = lambda: {"dollars": 0.0, "tokens": 0, "calls": 0,  # noqa: E731 - a nested default, used twice
-                         "at_risk": {"dollars": 0.0, "tokens": 0, "calls": 0}}
+
+        def fresh():
+            nothing = {"dollars": 0.0, "tokens": 0, "calls": 0}
+            return {**nothing, "at_risk": dict(nothing)}
+
         scopes = {"total": fresh()}
         for model, dollars, tokens, calls in self._read("SELECT model, dollars, tokens, calls FROM charged"):
             for scope in ("total", model):
@@ -153,7 +169,8 @@ class Ledger:
                 for unit, amount in (("dollars", dollars), ("tokens", tokens), ("calls", calls)):
                     entry[unit] += amount
         for model, dollars, tokens, calls in self._read(
-                "SELECT model, sum(dollars), sum(tokens), count(*) FROM open_calls GROUP BY model"):
+            "SELECT model, sum(dollars), sum(tokens), count(*) FROM open_calls GROUP BY model"
+        ):
             for scope in ("total", model):
                 entry = scopes.setdefault(scope, fresh())["at_risk"]
                 for unit, amount in (("dollars", dollars or 0.0), ("tokens", tokens), ("calls", calls)):
@@ -168,8 +185,8 @@ class Ledger:
     def dump(self, path, volatile: bool = False) -> Path:
         """Write every reply as JSON lines, by request and attempt.
 
-        Without the `VOLATILE` columns the bytes follow from what was asked and answered alone: the same for a run
-        that was killed and resumed as for one that was not.
+        Without the `VOLATILE` columns the bytes follow from what was asked and answered alone: the same for a
+        run that was killed and resumed as for one that was not.
         """
         keep = [name for name in COLUMNS if volatile or name not in VOLATILE]
         with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as handle:
@@ -178,30 +195,38 @@ class Ledger:
                 handle.write(json.dumps({name: row[name] for name in keep}, ensure_ascii=False) + "\n")
         return Path(path)
 
-    # writing ---------------------------------------------------------------------------------------------------------
+    # writing -----------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
     def writing(self, source: str = ""):
         """Hold the ledger for writing; `source` is "loopback" or "remote" and must stay the same.
 
-        Raises LedgerError where another process (or stage) is writing, where the file cannot be written, and where
-        simulated replies (from this machine, "loopback") would be mixed with those of a remote endpoint.
+        Raises LedgerError where another process (or stage) is writing, where the file cannot be written, and
+        where simulated replies (from this machine, "loopback") would be mixed with those of a remote
+        endpoint.
         """
         if self.readonly:
-            raise LedgerError(f"{shown(self.path)}: opened read-only; open it with Ledger(path) to write to it")
-        with exclusive(self.path.with_name(self.path.name + ".lock"), f"the ledger {shown(self.path)}"):
+            raise LedgerError(
+                f"{shown(self.path)}: opened read-only; open it with Ledger(path) to write to it"
+            )
+        lock = self.path.with_name(self.path.name + ".lock")
+        with exclusive(lock, f"the ledger {shown(self.path)}", self.wait):
             with self._speaking(), self._lock, self._db:
                 self._db.execute("BEGIN IMMEDIATE")
                 known = self._db.execute("SELECT value FROM meta WHERE name = 'source'").fetchone()
                 if known and source and known[0] != source:
-                    raise LedgerError(f"{shown(self.path)}: holds replies of a {known[0]} endpoint, and this stage "
-                                      f"asks a {source} one: give it a ledger of its own")
+                    raise LedgerError(
+                        f"{shown(self.path)}: holds replies of a {known[0]} endpoint, and this stage "
+                        f"asks a {source} one: give it a ledger of its own"
+                    )
                 if source and not known:
                     self._db.execute("INSERT INTO meta VALUES ('source', ?)", [source])
             try:
                 yield self
             finally:
-                with contextlib.suppress(LedgerError):  # the log is as safe as the file; this only makes one file of two
+                with contextlib.suppress(
+                    LedgerError
+                ):  # the log is as safe as the file; this only makes one file of two
                     self._read("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def commit(self, operations) -> None:
@@ -217,12 +242,16 @@ class Ledger:
 
     def _do_reply(self, row, content):
         self._db.execute(_INSERT, [_storable(row[name]) for name in COLUMNS])
-        self._db.execute("INSERT OR IGNORE INTO requests VALUES (?, ?)",
-                         [row["request"], zlib.compress(json.dumps(content, ensure_ascii=False).encode(), 1)])
+        self._db.execute(
+            "INSERT OR IGNORE INTO requests VALUES (?, ?)",
+            [row["request"], zlib.compress(json.dumps(content, ensure_ascii=False).encode(), 1)],
+        )
 
     def _do_open(self, call, model, amounts):
-        self._db.execute("INSERT INTO open_calls VALUES (?, ?, ?, ?, 'under way')",
-                         [call, model, _storable(amounts["dollars"]), amounts["tokens"]])
+        self._db.execute(
+            "INSERT INTO open_calls VALUES (?, ?, ?, ?, 'under way')",
+            [call, model, _storable(amounts["dollars"]), amounts["tokens"]],
+        )
 
     def _do_close(self, call):
         self._db.execute("DELETE FROM open_calls WHERE id = ?", [call])
@@ -232,19 +261,26 @@ class Ledger:
 
     def _do_charge(self, model, amounts):
         dollars = 0.0 if math.isnan(amounts["dollars"]) else amounts["dollars"]
-        self._db.execute("INSERT INTO charged VALUES (?, ?, ?, ?) ON CONFLICT (model) DO UPDATE SET dollars = dollars + "
-                         "excluded.dollars, tokens = tokens + excluded.tokens, calls = calls + excluded.calls",
-                         [model, dollars, amounts["tokens"], amounts["calls"]])
+        self._db.execute(
+            "INSERT INTO charged VALUES (?, ?, ?, ?) ON CONFLICT (model) DO UPDATE SET dollars = dollars + "
+            "excluded.dollars, tokens = tokens + excluded.tokens, calls = calls + excluded.calls",
+            [model, dollars, amounts["tokens"], amounts["calls"]],
+        )
 
     def _do_fault(self, stage, model, kind):
-        self._db.execute("INSERT INTO faults VALUES (?, ?, ?, 1) ON CONFLICT (stage, model, kind) "
-                         "DO UPDATE SET count = count + 1", [stage, model, kind])
+        self._db.execute(
+            "INSERT INTO faults VALUES (?, ?, ?, 1) ON CONFLICT (stage, model, kind) "
+            "DO UPDATE SET count = count + 1",
+            [stage, model, kind],
+        )
 
-    # the file --------------------------------------------------------------------------------------------------------
+    # the file ----------------------------------------------------------------------------------------------
 
     def _connect(self):
         mode = "rwc"
-        if self.readonly:  # where SQLite cannot make its shared index beside the file, nobody is writing to it either
+        if (
+            self.readonly
+        ):  # where SQLite cannot make its shared index beside the file, nobody is writing to it either
             mode = "ro" if os.access(self.path.parent, os.W_OK) else "ro&immutable=1"
         name = f"{self.path.resolve().as_uri()}?mode={mode}"
         # One connection, shared by threads under `_lock`; transactions are begun and ended by hand.
@@ -257,17 +293,23 @@ class Ledger:
         if empty and not self.readonly:
             self._create()
         elif application != APPLICATION:
-            raise LedgerError(f"{shown(self.path)}: is an SQLite file but no ledger of replies; name another file")
+            raise LedgerError(
+                f"{shown(self.path)}: is an SQLite file but no ledger of replies; name another file"
+            )
         elif version != VERSION:
-            raise LedgerError(f"{shown(self.path)}: is a ledger of version {version}, and this code writes version "
-                              f"{VERSION}; keep it for the code that made it and name a new file")
+            raise LedgerError(
+                f"{shown(self.path)}: is a ledger of version {version}, and this code writes version "
+                f"{VERSION}; keep it for the code that made it and name a new file"
+            )
         if not self.readonly:
             self._db.execute("PRAGMA synchronous = FULL")
 
     def _create(self):
         if self._db.execute("PRAGMA journal_mode = WAL").fetchone()[0] != "wal":
-            raise LedgerError(f"{shown(self.path)}: this file system cannot hold SQLite's write-ahead log (network "
-                              "folders cannot); put ledgers on a local disk")
+            raise LedgerError(
+                f"{shown(self.path)}: this file system cannot hold SQLite's write-ahead log (network "
+                "folders cannot); put ledgers on a local disk"
+            )
         with self._db:
             self._db.execute("BEGIN IMMEDIATE")
             if not self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:  # nobody was faster
@@ -295,26 +337,30 @@ class Ledger:
 
 
 @contextlib.contextmanager
-def exclusive(path, what: str, wait: bool = False):
+def exclusive(path, what: str, wait: float = 0.0):
     """Hold the lock file `path`; it frees itself when the process ends, however it ends.
 
-    Without `wait` raises LedgerError where another holds it, naming `what` is held and by which process.
+    Raises LedgerError where another still holds it after `wait` seconds, naming `what` and the process.
     """
+    until = time.monotonic() + wait
     try:
         handle = open(path, "a+", encoding="ascii")  # noqa: SIM115 - held for as long as the lock is
     except OSError as error:
-        raise LedgerError(f"{what}: cannot be written ({error.strerror}); check the folder's permissions") from None
+        raise LedgerError(
+            f"{what}: cannot be written ({error.strerror}); check the folder's permissions"
+        ) from None
     with handle:
         while fcntl is not None:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except OSError:
-                if not wait:
+                if time.monotonic() >= until:
                     handle.seek(0)
                     holder = handle.read().strip() or "unknown"
-                    raise LedgerError(f"{what} is in use by process {holder}; wait for it to end, or stop it and run "
-                                      "again") from None
+                    raise LedgerError(
+                        f"{what} is in use by process {holder}; wait for it to end, or stop it and run again"
+                    ) from None
                 time.sleep(0.2)
         handle.truncate(0)
         handle.write(str(os.getpid()))

@@ -1,8 +1,8 @@
 """From a reply's text to values: labels of features, a score (and in `lib.models.items` a list of items).
 
-Each parser takes the text of a reply and returns a `Parsed`, or raises InvalidReply with a kind for the counts and a
-detail for the reader. They accept other spellings of what was asked for; they never fill in what is missing.
-A parser for `run_stage(parse=...)` is one of these with its arguments bound, e.g.
+Each parser takes the text of a reply and returns a `Parsed`, or raises InvalidReply with a kind for the
+counts and a detail for the reader. They accept other spellings of what was asked for; they never fill in what
+is missing. A parser for `run_stage(parse=...)` is one of these with its arguments bound, e.g.
 `functools.partial(labels_from_reply, features=FEATURES)`.
 """
 
@@ -19,24 +19,40 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 from lib.models.errors import InvalidReply
 from lib.models.json_text import CLOSED, Parsed, answer_text, around, extract_json, json_blocks
 
-__all__ = ["Parsed", "extract_json", "object_with", "labels_from_reply", "score_from_reply", "as_label", "as_number",
-           "is_placeholder", "list_in_cell", "plain"]
+__all__ = [
+    "Parsed",
+    "extract_json",
+    "object_with",
+    "labels_from_reply",
+    "score_from_reply",
+    "as_label",
+    "as_number",
+    "is_placeholder",
+    "list_in_cell",
+    "plain",
+]
 
 _TRUE, _FALSE = {"true", "yes", "1", "1.0"}, {"false", "no", "0", "0.0"}
 _NUMBER = re.compile(r"([+-]?\d+(?:[.,]\d+)?)(?:\s*(?:/|out of)\s*(\d+(?:\.0)?))?")
-_PLACEHOLDER = re.compile(r"(?:n/?a\b.*|none|null|unknown|tbd|placeholder\b.*|missing\b.*|omitted\b.*|not provided|"
-                          r"\.\.\.|…|-+|\?+|)", re.I | re.S)
+_PLACEHOLDER = re.compile(
+    r"(?:n/?a\b.*|none|null|unknown|tbd|placeholder\b.*|missing\b.*|omitted\b.*|not provided|"
+    r"\.\.\.|…|-+|\?+|)",
+    re.I | re.S,
+)
 _NAMES = ("name", "feature", "dimension", "id", "key", "criterion", "label")
-_SCORE_LINE = re.compile(r"^\W*(?:(?:final|overall|my)\s+)?(?:score|rating)\W*?[:=]\W*"
-                         r"(\d+(?:[.,]\d+)?(?:\s*(?:/|out of)\s*\d+)?)(?=\W*$|[\s.,;*]+[^\d\s])", re.I | re.M)
+_SCORE_LINE = re.compile(
+    r"^\W*(?:(?:final|overall|my)\s+)?(?:score|rating)\W*?[:=]\W*"
+    r"(\d+(?:[.,]\d+)?(?:\s*(?:/|out of)\s*\d+)?)(?=\W*$|[\s.,;*]+[^\d\s])",
+    re.I | re.M,
+)
 DEEPEST = 4  # levels of wrapping that are looked through: {"result": {"features": {...}}}
 
 
-# values ----------------------------------------------------------------------------------------------------------------
+# values ----------------------------------------------------------------------------------------------------
 
 
 def as_label(value) -> bool:
-    """True or False from true, "True", "yes", 1 and the like. Raises InvalidReply("not a label") for anything else."""
+    """True or False from true, "True", "yes", 1 and the like. Raises InvalidReply("not a label") else."""
     text = str(value).strip().strip(".").lower()
     if text in _TRUE or text in _FALSE:
         return text in _TRUE
@@ -46,7 +62,8 @@ def as_label(value) -> bool:
 def as_number(value, lo: float = -math.inf, hi: float = math.inf, whole: bool = False) -> float:
     """A number from 7, "7", 7.0, "7/10" (where `hi` is 10), "7,5", "**7**".
 
-    Raises InvalidReply: "not a number", "out of range" (outside lo … hi, or "7/5" where `hi` is 10), "not whole".
+    Raises InvalidReply: "not a number", "out of range" (outside lo … hi, or "7/5" where `hi` is 10), "not
+    whole".
     """
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         raise InvalidReply("not a number", f"{value!r}")
@@ -71,7 +88,7 @@ def is_placeholder(text) -> bool:
 
 
 def list_in_cell(cell: str) -> list:
-    """The list that a table's cell holds as JSON or as a Python literal. Raises InvalidReply("not a list")."""
+    """The list that a cell holds as JSON or as a Python literal. Raises InvalidReply("not a list")."""
     for read in (json.loads, ast.literal_eval):
         try:
             value = read(cell)
@@ -82,17 +99,18 @@ def list_in_cell(cell: str) -> list:
     raise InvalidReply("not a list", f"{str(cell)[:60]!r}")
 
 
-# objects with wanted keys ----------------------------------------------------------------------------------------------
+# objects with wanted keys ----------------------------------------------------------------------------------
 
 
 def object_with(text: str, wanted: Sequence[str], names: Sequence[str] = _NAMES) -> Parsed:
-    """The object in a reply that holds all of the `wanted` keys: `values` is {wanted key: its value, ...} in their order.
+    """The object in a reply that holds all of the `wanted` keys: `values` is {wanted key: its value, ...} in
+    their order.
 
     Keys may be spelled otherwise ("Sensory Organs" for "sensory_organs"), the object may be wrapped
-    ({"result": {...}}), be JSON inside a string, or be a list of objects that name their key under one of `names`.
-    Further keys are left in `details`. Of several blocks the last that holds all of them counts.
-    Raises InvalidReply: what `extract_json` raises, "missing" (which keys), "conflict" (a later block with only some of
-    the keys says something else), "repeated" (one key twice in a list).
+    ({"result": {...}}), be JSON inside a string, or be a list of objects that name their key under one of
+    `names`. Further keys are left in `details`. Of several blocks the last that holds all of them counts.
+    Raises InvalidReply: what `extract_json` raises, "missing" (which keys), "conflict" (a later block with
+    only some of the keys says something else), "repeated" (one key twice in a list).
     """
     wanted = tuple(wanted)
     fast = _as_asked(text, wanted)
@@ -121,8 +139,11 @@ def object_with(text: str, wanted: Sequence[str], names: Sequence[str] = _NAMES)
             raise InvalidReply("conflict", "a later block changes part of an earlier one")
         details = {key: value for key, value in found.items() if key not in wanted}
         notes = notes | ({"extra keys"} if details else set())
-        return Parsed({key: found[key] for key in wanted},
-                      tuple(sorted({*repairs, *block.repairs, *notes, *around(body, block)})), details)
+        return Parsed(
+            {key: found[key] for key in wanted},
+            tuple(sorted({*repairs, *block.repairs, *notes, *around(body, block)})),
+            details,
+        )
     if problem is not None and fewest in (None, list(wanted)):
         raise problem
     raise InvalidReply("missing", ", ".join(fewest))
@@ -140,7 +161,7 @@ def _as_asked(text, wanted):
 
 
 def _hold(value, wanted, names, depth=0) -> tuple:
-    """({key: value} with wanted keys under their own names, what that took) of the part of `value` that holds most."""
+    """({key: value} with wanted keys under their own names, what that took) of the part that holds most."""
     if isinstance(value, str) and depth and value.strip()[:1] in ("{", "["):
         try:
             inner = extract_json(value)
@@ -158,7 +179,11 @@ def _hold(value, wanted, names, depth=0) -> tuple:
     notes = notes | ({"keys renamed"} if renamed else set())
     if depth >= DEEPEST or all(key in found for key in wanted):
         return found, notes
-    parts = [_hold(item, wanted, names, depth + 1) for item in value.values() if isinstance(item, (dict, list, str))]
+    parts = [
+        _hold(item, wanted, names, depth + 1)
+        for item in value.values()
+        if isinstance(item, (dict, list, str))
+    ]
     parts = [(inner, extra) for inner, extra in parts if all(key in inner for key in wanted)]
     if parts and all(inner == parts[0][0] for inner, _ in parts):
         return parts[0][0], notes | parts[0][1] | {"unwrapped"}
@@ -166,7 +191,7 @@ def _hold(value, wanted, names, depth=0) -> tuple:
 
 
 def _by_name(items, names):
-    """A list of objects as one object: by the name each gives itself, or merged where each is {name: value}."""
+    """A list of objects as one: by the name each gives itself, or merged where each is {name: value}."""
     result = {}
     for item in items:
         if not isinstance(item, dict):
@@ -185,7 +210,11 @@ def _renamed(value, wanted) -> tuple:
     asked = {plain(key): key for key in wanted}
     result, renamed = {}, False
     for key, item in value.items():
-        target = key if key in wanted else asked.get(plain(key)) or asked.get(plain(key).lstrip("0123456789")) or key
+        target = (
+            key
+            if key in wanted
+            else asked.get(plain(key)) or asked.get(plain(key).lstrip("0123456789")) or key
+        )
         if target in result and result[target] != item:
             raise InvalidReply("repeated key", f"{target!r} is given twice with different values")
         renamed |= target != key
@@ -210,7 +239,7 @@ def _refuse(name):
     raise ValueError(f"{name} is no JSON")
 
 
-# labels of features ----------------------------------------------------------------------------------------------------
+# labels of features ----------------------------------------------------------------------------------------
 
 
 class Label(BaseModel):
@@ -222,17 +251,26 @@ class Label(BaseModel):
     reasoning: str = ""
 
 
-_LABEL_KEYS = {"isdeparture": "is_departure", "departure": "is_departure", "departs": "is_departure",
-               "featuredescribed": "feature_described", "described": "feature_described",
-               "description": "feature_described", "reasoning": "reasoning", "reason": "reasoning",
-               "justification": "reasoning"}
+_LABEL_KEYS = {
+    "isdeparture": "is_departure",
+    "departure": "is_departure",
+    "departs": "is_departure",
+    "featuredescribed": "feature_described",
+    "described": "feature_described",
+    "description": "feature_described",
+    "reasoning": "reasoning",
+    "reason": "reasoning",
+    "justification": "reasoning",
+}
 
 
 def labels_from_reply(text: str, features: Sequence[str]) -> Parsed:
-    """Labels of features (AlienBench, appendix B): `values` is {feature: bool} for every one of `features`, in order.
+    """Labels of features (AlienBench, appendix B): `values` is {feature: bool} for every one of `features`,
+    in order.
 
     `details` is {feature: {"feature_described", "is_departure", "reasoning"}}; texts a judge left out are "".
-    Raises InvalidReply: what `object_with` raises, "not a label", and "placeholder" for the schema copied as an answer.
+    Raises InvalidReply: what `object_with` raises, "not a label", and "placeholder" for the schema copied as
+    an answer.
     """
     answer = object_with(text, features)
     repairs, values, details = set(answer.repairs), {}, {}
@@ -270,24 +308,37 @@ def _label(feature, said):
     if len(texts) < 2 and "bare label" not in notes:
         notes.add("text missing")
     try:
-        label = Label(is_departure=known["is_departure"],
-                      **{name: value if isinstance(value, str) else json.dumps(value) for name, value in texts.items()})
+        label = Label(
+            is_departure=known["is_departure"],
+            **{name: value if isinstance(value, str) else json.dumps(value) for name, value in texts.items()},
+        )
     except ValidationError:  # pydantic wraps the reason; say it in our own words
-        raise InvalidReply("not a label", f"{feature}: {known['is_departure']!r} is neither true nor false") from None
+        raise InvalidReply(
+            "not a label", f"{feature}: {known['is_departure']!r} is neither true nor false"
+        ) from None
     return label, notes
 
 
-# one score -------------------------------------------------------------------------------------------------------------
+# one score -------------------------------------------------------------------------------------------------
 
 
-def score_from_reply(text: str, lo: float, hi: float, *, key: str = "score", text_key: str = "justification",
-                     also: Sequence[str] = ("rating",), whole: bool = False) -> Parsed:
-    """A score between `lo` and `hi`: `values` is {key: number, text_key: text}; the text is "" where there is none.
+def score_from_reply(
+    text: str,
+    lo: float,
+    hi: float,
+    *,
+    key: str = "score",
+    text_key: str = "justification",
+    also: Sequence[str] = ("rating",),
+    whole: bool = False,
+) -> Parsed:
+    """A score between `lo` and `hi`: `values` is {key: number, text_key: text}; the text is "" where there is
+    none.
 
-    `also` lists other names for the score (the dimension's own name, for one). Without JSON a reply that is only a
-    number counts, and so does one line "Score: 7" as long as no other such line says otherwise; where there is JSON,
-    it counts and the prose does not.
-    Raises InvalidReply: what `object_with` raises, "not a number", "out of range", "not whole", "conflict".
+    `also` lists other names for the score (the dimension's own name, for one). Without JSON a reply that is
+    only a number counts, and so does one line "Score: 7" as long as no other such line says otherwise; where
+    there is JSON, it counts and the prose does not. Raises InvalidReply: what `object_with` raises, "not a
+    number", "out of range", "not whole", "conflict".
     """
     try:
         answer, name = _first_held(text, (key, *also))
@@ -305,8 +356,14 @@ def score_from_reply(text: str, lo: float, hi: float, *, key: str = "score", tex
     if name != key:
         repairs.add("keys renamed")
     texts = {plain(k): value for k, value in answer.details.items()}
-    why = next((texts[name] for name in (plain(text_key), "justification", "reasoning", "reason", "explanation",
-                                         "rationale") if isinstance(texts.get(name), str)), "")
+    why = next(
+        (
+            texts[name]
+            for name in (plain(text_key), "justification", "reasoning", "reason", "explanation", "rationale")
+            if isinstance(texts.get(name), str)
+        ),
+        "",
+    )
     if not why:
         repairs.add("text missing")
     return Parsed({key: score, text_key: why}, tuple(sorted(repairs)), answer.details)

@@ -1,4 +1,4 @@
-"""What happened in a stage, in counts: what came out (the same however the run went) and how this run went."""
+"""What happened in a stage, in counts: what came out (the same for every run) and how this run went."""
 
 import math
 from collections import Counter
@@ -7,7 +7,16 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 OUTCOMES = ("requests", "valid", "repaired", "re_asked", "void", "unanswered")
-RUN = ("from_ledger", "replies", "calls", "faults", "prompt_tokens", "completion_tokens", "reasoning_tokens", "cost")
+RUN = (
+    "from_ledger",
+    "replies",
+    "calls",
+    "faults",
+    "prompt_tokens",
+    "completion_tokens",
+    "reasoning_tokens",
+    "cost",
+)
 
 
 @dataclass
@@ -15,10 +24,10 @@ class StageReport:
     """Counts of one stage, by model.
 
     Outcomes: `requests`; those with a `valid` reply; those whose valid reply was `repaired`; re-asks made
-    (`re_asked`); `void` ones (no valid reply in all attempts); `unanswered` ones (no reply in this run; the next run
-    asks again). They depend on requests and replies alone.
-    This run: requests found answered (`from_ledger`), `replies` received, `calls` made, `faults` met, tokens and cost
-    (dollars, NaN where unknown) of the replies received.
+    (`re_asked`); `void` ones (no valid reply in all attempts); `unanswered` ones (no reply in this run; the
+    next run asks again). They depend on requests and replies alone. This run: requests found answered
+    (`from_ledger`), `replies` received, `calls` made, `faults` met, tokens and cost (dollars, NaN where
+    unknown) of the replies received.
     """
 
     label: str
@@ -67,7 +76,7 @@ class StageReport:
 
     @property
     def warning(self) -> str | None:
-        """One sentence where requests have no valid reply, for tables and notebooks; None where all have one."""
+        """One sentence, for tables and notebooks, where requests have no valid reply; else None."""
         void, unanswered, asked = self.total("void"), self.total("unanswered"), self.total("requests")
         if not void + unanswered:
             return None
@@ -75,26 +84,42 @@ class StageReport:
         kinds = Counter()
         for (_, kind), count in self.voids.items():
             kinds[kind] += count
-        named = ", ".join(f"{kind} {count:,}" for kind, count in sorted(kinds.items(), key=lambda k: (-k[1], k[0])))
+        named = ", ".join(
+            f"{kind} {count:,}" for kind, count in sorted(kinds.items(), key=lambda k: (-k[1], k[0]))
+        )
         worst = max(self.outcomes, key=lambda model: (self._lost(model), model))
-        return (f"{self.label}: {void + unanswered:,} of {asked:,} requests ({share:.1f} %) have no valid reply "
-                f"({named}); most with {worst}: {self._lost(worst):,} of {self._of(worst, 'requests'):,}"
-                + (f"; {unanswered:,} got no reply at all and are asked again by the next run" if unanswered else ""))
+        return (
+            f"{self.label}: {void + unanswered:,} of {asked:,} requests ({share:.1f} %) have no valid reply "
+            f"({named}); most with {worst}: {self._lost(worst):,} of {self._of(worst, 'requests'):,}"
+            + (
+                f"; {unanswered:,} got no reply at all and are asked again by the next run"
+                if unanswered
+                else ""
+            )
+        )
 
     def __str__(self):
         cost = self.total("cost")
-        parts = [f"{self.label}: {self.total('requests'):,} requests", f"{self.total('from_ledger'):,} from the ledger",
-                 f"{self.total('replies'):,} replies in {self.total('calls'):,} calls",
-                 f"{self.total('faults'):,} faults", f"{self.total('repaired'):,} repaired",
-                 f"{self.total('re_asked'):,} re-asked", f"{self.total('void'):,} void"]
+        parts = [
+            f"{self.label}: {self.total('requests'):,} requests",
+            f"{self.total('from_ledger'):,} from the ledger",
+            f"{self.total('replies'):,} replies in {self.total('calls'):,} calls",
+            f"{self.total('faults'):,} faults",
+            f"{self.total('repaired'):,} repaired",
+            f"{self.total('re_asked'):,} re-asked",
+            f"{self.total('void'):,} void",
+        ]
         if self.total("unanswered"):
             parts.append(f"{self.total('unanswered'):,} unanswered")
         return ", ".join(parts) + ("" if math.isnan(cost) else f", ${cost:,.2f}")
 
     def _repr_html_(self):
         lines = [self.frame().to_html(float_format="{:,.4f}".format, na_rep="unknown")]
-        lines += [frame.to_html() for frame in (self.void_frame(), self.repair_frame(), self.fault_frame())
-                  if len(frame)]
+        lines += [
+            frame.to_html()
+            for frame in (self.void_frame(), self.repair_frame(), self.fault_frame())
+            if len(frame)
+        ]
         lines += [f"<p>{model}: {what}</p>" for model, what in self.adapted]
         if self.warning:
             lines.append(f"<p><b>Warning.</b> {self.warning}</p>")
@@ -112,6 +137,8 @@ def _crossed(counts, rows, columns) -> pd.DataFrame:
     """Counts {(row, column): n} as a frame of whole numbers, both axes sorted."""
     index = sorted({row for row, _ in counts})
     names = sorted({column for _, column in counts})
-    frame = pd.DataFrame([[counts[row, name] for name in names] for row in index], index=index, columns=names, dtype=int)
+    frame = pd.DataFrame(
+        [[counts[row, name] for name in names] for row in index], index=index, columns=names, dtype=int
+    )
     frame.index.name, frame.columns.name = rows, columns
     return frame

@@ -1,7 +1,8 @@
 """What is asked: a request, its canonical form and its name.
 
-A request's name (`key`) is a hash of exactly what is sent and of the sample's index. It depends on nothing else (not
-on time, order, endpoint or metadata), so a run that is started again recognises every reply it has already paid for.
+A request's name (`key`) is a hash of exactly what is sent and of the sample's index. It depends on nothing
+else (not on time, order, endpoint or metadata), so a run that is started again recognises every reply it has
+already paid for.
 """
 
 import functools
@@ -28,8 +29,8 @@ class Request:
     model : the name the endpoint knows, e.g. "openai/gpt-5.4".
     messages : chat messages, each a mapping with "role" and "content".
     temperature, top_p, max_tokens, seed : sent where not None.
-    sample : index of this sample among those of the same content (0, 1, ...); not sent. Give samples different
-        seeds too: an endpoint that honours seeds answers the same content with the same text.
+    sample : index of this sample among those of the same content (0, 1, ...); not sent. Give samples
+        different seeds too: an endpoint that honours seeds answers the same content with the same text.
     extra : further fields of the request's body, e.g. {"reasoning": {"effort": "low"}}.
     tag : anything the study wants to carry along (condition, item); no part of the key.
 
@@ -60,8 +61,10 @@ class Request:
             put(name, _measure(name, getattr(self, name)))
         clash = {"model", "messages", "stream", *OPTIONAL} & set(self.extra)
         if clash:
-            raise RequestError(f"extra holds {sorted(clash)[0]!r}, which is not an extra field: "
-                               "give it by its own name (replies are never streamed)")
+            raise RequestError(
+                f"extra holds {sorted(clash)[0]!r}, which is not an extra field: "
+                "give it by its own name (replies are never streamed)"
+            )
 
     @property
     def content(self) -> dict:
@@ -83,8 +86,8 @@ class Request:
     def body(self, attempt: int = 0) -> dict:
         """What attempt 0, 1, ... sends: the content, and from the second attempt on a seed of its own.
 
-        A re-ask must not repeat the seed: an endpoint that honours it would repeat the reply. The new seed follows
-        from the key and the attempt alone, so that a re-ask is the same whoever makes it and when.
+        A re-ask must not repeat the seed: an endpoint that honours it would repeat the reply. The new seed
+        follows from the key and the attempt alone, so that a re-ask is the same whoever makes it and when.
         """
         if attempt == 0:
             return self.content
@@ -107,8 +110,9 @@ def canonical_json(value) -> str:
     Raises RequestError for a number or a text that JSON lacks and for a value that is no JSON.
     """
     try:
-        text = json.dumps(_whole_floats(value), sort_keys=True, ensure_ascii=False, separators=(",", ":"),
-                          allow_nan=False)
+        text = json.dumps(
+            _whole_floats(value), sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False
+        )
         text.encode()  # half a surrogate pair has no UTF-8, so it could be neither sent nor stored
         return text
     except (TypeError, ValueError) as error:
@@ -127,9 +131,15 @@ def _whole_floats(value):
 
 def _checked_messages(messages) -> tuple:
     if isinstance(messages, (str, bytes, dict)) or not messages:
-        raise RequestError("messages should be a list of {'role': ..., 'content': ...}, with at least one of them")
+        raise RequestError(
+            "messages should be a list of {'role': ..., 'content': ...}, with at least one of them"
+        )
     for place, message in enumerate(messages):
-        if not isinstance(message, dict) or not isinstance(message.get("role"), str) or "content" not in message:
+        if (
+            not isinstance(message, dict)
+            or not isinstance(message.get("role"), str)
+            or "content" not in message
+        ):
             raise RequestError(f"message {place} should be a dict with 'role' and 'content', not {message!r}")
     return tuple(dict(message) for message in messages)
 
@@ -144,13 +154,20 @@ def _whole(name, value, least=None, optional=True):
         number = None
     if number is None or (least is not None and number < least):
         bound = f" of at least {least}" if least is not None else ""
-        raise RequestError(f"{name} should be a whole number{bound}{' or None' if optional else ''}, not {value!r}")
+        raise RequestError(
+            f"{name} should be a whole number{bound}{' or None' if optional else ''}, not {value!r}"
+        )
     return number
 
 
 def _measure(name, value):
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value) or value < 0:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, numbers.Real)
+        or not math.isfinite(value)
+        or value < 0
+    ):
         raise RequestError(f"{name} should be a number of at least 0 or None, not {value!r}")
     return float(value)

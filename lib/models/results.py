@@ -17,11 +17,12 @@ READ = 256  # replies read at a time
 class Reply:
     """One request's final reply.
 
-    `text` is the reply's text ("" where void); `parsed` is what `parse` made of it (the `values` of a `Parsed`; without
-    `parse` the text), None where void; `details` and `repairs` are those of a `Parsed`; `void_reason` says why there is no valid reply, None where there is.
-    `attempts` counts the replies asked for until a valid one (re-asks: attempts - 1), `tries` the calls that the last
-    of them took. `cost` is in dollars over all attempts, NaN where unknown; `latency` in seconds; token counts are
-    those of the last attempt, `usage_estimated` says that the endpoint did not report them.
+    `text` is the reply's text ("" where void); `parsed` is what `parse` made of it (the `values` of a
+    `Parsed`; without `parse` the text), None where void; `details` and `repairs` are those of a `Parsed`;
+    `void_reason` says why there is no valid reply, None where there is. `attempts` counts the replies asked
+    for until a valid one (re-asks: attempts - 1), `tries` the calls that the last of them took. `cost` is in
+    dollars over all attempts, NaN where unknown; `latency` in seconds; token counts are those of the last
+    attempt, `usage_estimated` says that the endpoint did not report them.
     """
 
     key: str
@@ -59,15 +60,20 @@ class Reply:
 def verdict(row: dict, parse) -> tuple:
     """(`Parsed` or None, why the reply is invalid or None, of what kind) of one stored reply.
 
-    A reply is judged by its text: a finish reason ("length", "content_filter") with a whole answer is an answer, and
-    where there is none it is part of the reason. Raises what `parse` raises, save ValueError: that is its verdict.
+    A reply is judged by its text: a finish reason ("length", "content_filter") with a whole answer is an
+    answer, and where there is none it is part of the reason. Raises what `parse` raises, save ValueError:
+    that is its verdict.
     """
     text, finish = row["text"], row["finish_reason"]
     if not text.strip():
         return None, *_why_empty(row)
     if parse is None:  # nobody looks inside, so a text that was stopped is not known to be whole
         blocked = finish == "content_filter"
-        return (None, "refusal: stopped by a content filter", "refusal") if blocked else (Parsed(text), None, None)
+        return (
+            (None, "refusal: stopped by a content filter", "refusal")
+            if blocked
+            else (Parsed(text), None, None)
+        )
     try:
         value = parse(text)
     except ValueError as error:
@@ -87,9 +93,11 @@ def judge(row: dict, parse) -> tuple:
 
 
 def final_reply(rows: list, parse, last_attempt: int) -> tuple:
-    """(row, its verdict, complete) of a request's stored attempts: the first valid one, else the last one stored.
+    """(row, its verdict, complete) of a request's stored attempts: the first valid one, else the last one
+    stored.
 
-    `complete` is False where there is no valid one yet and `last_attempt` is not reached: it is to be asked again.
+    `complete` is False where there is no valid one yet and `last_attempt` is not reached: it is to be asked
+    again.
     """
     row, found = None, None
     for row in (stored for stored in rows if stored["attempt"] <= last_attempt):
@@ -99,8 +107,10 @@ def final_reply(rows: list, parse, last_attempt: int) -> tuple:
     return row, found, row is not None and row["attempt"] >= last_attempt
 
 
-def make_reply(key: bytes, request, model: str, rows: list, parse, last_attempt: int, unanswered: str | None) -> Reply:
-    """The `Reply` to a request from its stored attempts; `unanswered` says why there is none where there is none."""
+def make_reply(
+    key: bytes, request, model: str, rows: list, parse, last_attempt: int, unanswered: str | None
+) -> Reply:
+    """The `Reply` to a request from its stored attempts; `unanswered` says why there is none."""
     row, found, _ = final_reply(rows, parse, last_attempt)
     if row is None or unanswered is not None:
         return Reply(key.hex(), request, "", None, (), unanswered or "no reply", model, attempts=len(rows))
@@ -109,14 +119,32 @@ def make_reply(key: bytes, request, model: str, rows: list, parse, last_attempt:
     cost = sum(math.nan if each["cost"] is None else each["cost"] for each in used)
     known = parsed or Parsed(None)
     return Reply(
-        key=key.hex(), request=request, text=row["text"] if reason is None else "", parsed=known.values,
-        repairs=known.repairs, void_reason=reason, model_requested=row["model"], model_resolved=row["model_resolved"],
-        finish_reason=row["finish_reason"], prompt_tokens=row["prompt_tokens"],
-        completion_tokens=row["completion_tokens"], reasoning_tokens=row["reasoning_tokens"],
-        usage_estimated=bool(row["usage_estimated"]), latency=row["latency"], attempts=row["attempt"] + 1,
-        tries=row["tries"], cost=cost, sample=row["sample"], seed=row["seed"], refusal=row["refusal"],
-        reasoning=row["reasoning"], call_id=row["call_id"], created=row["created"], raw=row["text"],
-        details=known.details)
+        key=key.hex(),
+        request=request,
+        text=row["text"] if reason is None else "",
+        parsed=known.values,
+        repairs=known.repairs,
+        void_reason=reason,
+        model_requested=row["model"],
+        model_resolved=row["model_resolved"],
+        finish_reason=row["finish_reason"],
+        prompt_tokens=row["prompt_tokens"],
+        completion_tokens=row["completion_tokens"],
+        reasoning_tokens=row["reasoning_tokens"],
+        usage_estimated=bool(row["usage_estimated"]),
+        latency=row["latency"],
+        attempts=row["attempt"] + 1,
+        tries=row["tries"],
+        cost=cost,
+        sample=row["sample"],
+        seed=row["seed"],
+        refusal=row["refusal"],
+        reasoning=row["reasoning"],
+        call_id=row["call_id"],
+        created=row["created"],
+        raw=row["text"],
+        details=known.details,
+    )
 
 
 def _why_empty(row) -> tuple:
@@ -155,14 +183,21 @@ class Replies(Sequence):
 
     def _read(self, places):
         for start in range(0, len(places), READ):
-            some = places[start:start + READ]
-            keys = [bytes(self._order[place * DIGEST:(place + 1) * DIGEST]) for place in some]
+            some = places[start : start + READ]
+            keys = [bytes(self._order[place * DIGEST : (place + 1) * DIGEST]) for place in some]
             stored = self._ledger.lookup(set(keys))
             for place, key in zip(some, keys, strict=True):
                 request = self._requests[place] if self._requests is not None else None
                 model = request.model if request is not None else self._models.get(key, "")
-                yield make_reply(key, request, model, stored.get(key, []), self._parse, self._last,
-                                 self._unanswered.get(key))
+                yield make_reply(
+                    key,
+                    request,
+                    model,
+                    stored.get(key, []),
+                    self._parse,
+                    self._last,
+                    self._unanswered.get(key),
+                )
 
 
 @dataclass
@@ -173,7 +208,8 @@ class StageResult:
     report: object
 
     def frame(self, text: bool = False) -> pd.DataFrame:
-        """A row a request, in their order: the request's tags, model, sample, tokens, cost, attempts, void_reason.
+        """A row a request, in their order: the request's tags, model, sample, tokens, cost, attempts,
+        void_reason.
 
         With `text` also the reply's text. Missing numbers are NaN.
         """
@@ -188,10 +224,23 @@ class StageResult:
         return pd.DataFrame(rows)
 
 
-_FRAME = ("key", "model_requested", "model_resolved", "sample", "finish_reason", "prompt_tokens", "completion_tokens",
-          "reasoning_tokens", "usage_estimated", "attempts", "cost", "latency", "void_reason")
+_FRAME = (
+    "key",
+    "model_requested",
+    "model_resolved",
+    "sample",
+    "finish_reason",
+    "prompt_tokens",
+    "completion_tokens",
+    "reasoning_tokens",
+    "usage_estimated",
+    "attempts",
+    "cost",
+    "latency",
+    "void_reason",
+)
 
 
 def _short(error, limit=160) -> str:
     text = " ".join(str(error).split())
-    return text if len(text) <= limit else text[:limit - 1] + "…"
+    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import itertools
+import math
 import sys
 import threading
 import time
@@ -12,38 +13,50 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from lib.models.answers import GaveUp
 from lib.models.budget import Account, Budget, check_estimate, estimate
-from lib.models.client import Client, GaveUp
 from lib.models.endpoint import Endpoint
-from lib.models.errors import BudgetError, EndpointError
+from lib.models.errors import BudgetError, EndpointError, LedgerError
 from lib.models.ledger import Ledger, exclusive
 from lib.models.report import StageReport
 from lib.models.request import Request
-from lib.models.results import Replies, StageResult, final_reply, verdict
+from lib.models.results import DIGEST, Replies, StageResult, final_reply, verdict
 from lib.models.writer import GroupWriter
+from lib.paths import shown
 
 CHUNK = 256  # requests looked up in the ledger at a time
 
 
-def run_stage(requests, endpoint: Endpoint, ledger: Ledger, *, parse=None, retries_on_invalid: int = 2,
-              budget: Budget | None = None, progress: bool = True, label: str = "stage",
-              preflight: bool = False) -> StageResult:
+def run_stage(
+    requests,
+    endpoint: Endpoint,
+    ledger: Ledger,
+    *,
+    parse=None,
+    retries_on_invalid: int = 2,
+    budget: Budget | None = None,
+    progress: bool = True,
+    label: str = "stage",
+    preflight: bool = False,
+) -> StageResult:
     """Ask what is missing, and give back every reply in the order of the requests.
 
     Parameters
     ----------
     requests : `Request`s; a list, or an iterator (for very many: then replies carry no `request`).
-    endpoint, ledger : where to ask and where replies are kept. The ledger is held for writing meanwhile.
-    parse : text -> value or `Parsed`; a ValueError (`InvalidReply`) says that the reply is not what was asked for.
-        None: any text that is not empty is valid.
+    endpoint, ledger : where to ask and where replies are kept. The ledger is held for writing meanwhile; one
+        that is open read-only serves a stage that it holds every reply of.
+    parse : text -> value or `Parsed`; a ValueError (`InvalidReply`) says that the reply is not what was asked
+        for. None: any text that is not empty is valid.
     retries_on_invalid : how often an invalid reply is asked again before the request is void.
     budget : prices and ceilings; what the ledger records as spent counts.
     progress : show a bar on stderr where that is a terminal.
     label : the stage's name in bar, report, ledger and errors.
     preflight : refuse to start where the estimate for what is missing is above a ceiling.
 
-    Raises EndpointError, BudgetError (both with `.report`) and LedgerError; every reply that had come by then is in
-    the ledger, and the same call made again asks only for the rest. Works inside a running event loop (Jupyter).
+    Raises EndpointError, BudgetError (both with `.report`) and LedgerError; every reply that had come by then
+    is in the ledger, and the same call made again asks only for the rest. Works inside a running event loop
+    (Jupyter).
     """
     budget = budget or Budget()
     if preflight:
@@ -57,10 +70,21 @@ def run_stage(requests, endpoint: Endpoint, ledger: Ledger, *, parse=None, retri
         if budget.beside is not None:
             folder = Path(budget.beside)
             folder.mkdir(parents=True, exist_ok=True)
-            held.enter_context(exclusive(folder / "budget.lock", f"the budget of {folder.name}", wait=True))
-        held.enter_context(ledger.writing("loopback" if endpoint.loopback else "remote"))
-        stage.bar = held.enter_context(tqdm(total=stage.size, desc=label, unit="reply", disable=not show,
-                                            file=sys.stderr, dynamic_ncols=True))
+            held.enter_context(
+                exclusive(folder / "budget.lock", f"the budget of {folder.name}", wait=math.inf)
+            )
+        if not ledger.readonly:
+            held.enter_context(ledger.writing("loopback" if endpoint.loopback else "remote"))
+        stage.bar = held.enter_context(
+            tqdm(
+                total=stage.size,
+                desc=label,
+                unit="reply",
+                disable=not show,
+                file=sys.stderr,
+                dynamic_ncols=True,
+            )
+        )
         _in_a_loop(stage.run)
     return stage.result()
 
@@ -90,19 +114,29 @@ class _Stage:
         self._order = bytearray()
         self._models, self._unanswered = {}, {}
         self._ready, self._pending = deque(), {}
-        if self._listed is not None and budget.limits:
-            for request in self._listed:  # a price or bound that is missing is said before anything is asked
+        for place, request in enumerate(self._listed or ()):  # what is wrong is said before anything is asked
+            _checked(request, place)
+            if budget.limits:
                 budget.worst(request)
 
     def result(self):
         """The replies and the report."""
-        replies = Replies(self.ledger, bytes(self._order), self._listed, self._models, self.parse, self.last_attempt,
-                          self._unanswered)
+        replies = Replies(
+            self.ledger,
+            bytes(self._order),
+            self._listed,
+            self._models,
+            self.parse,
+            self.last_attempt,
+            self._unanswered,
+        )
         return StageResult(replies, self.report)
 
     async def run(self):
-        """Ask everything that is missing. The first error that stops the stage is raised after the calls under way
-        have ended and what they brought is in the ledger."""
+        """Ask everything that is missing. The first error that stops the stage is raised after the calls
+        under way have ended and what they brought is in the ledger."""
+        from lib.models.client import Client  # brings the openai package, which only a run needs
+
         start = time.monotonic()
         account = Account(self.budget, *_spent(self.ledger, self.budget))
         async with GroupWriter(self.ledger) as writer:
@@ -118,7 +152,7 @@ class _Stage:
             raise client.stopping
 
     async def _work(self, client):
-        """Take jobs until none is left. Any error stops the stage, but lets the other workers end their calls."""
+        """Take jobs until none is left. An error stops the stage, but lets other workers end their calls."""
         try:
             while client.stopping is None and (job := self._next()) is not None:
                 try:
@@ -135,7 +169,7 @@ class _Stage:
         self._unanswered[digest], self._models[digest] = f"unanswered: {reason}", model
         self._count(model, "unanswered", job.places)
         self.report.voids[model, "unanswered"] += job.places
-        self.report.reasons.setdefault("unanswered", reason)
+        self._keep_reason("unanswered", reason)
 
     async def _ask(self, job, client):
         request = job.request
@@ -149,25 +183,46 @@ class _Stage:
 
     def _keeper(self, request, attempt, row):
         """What turns an answer into the ledger's row, and leaves that row in `row`."""
+
         def keep(answer, seed, latency, tries, cost):
             row.update(
-                request=request.digest, attempt=attempt, stage=self.report.label, model=request.model,
-                model_resolved=answer.model_resolved, sample=request.sample, seed=seed, text=answer.text,
-                reasoning=answer.reasoning, refusal=answer.refusal, finish_reason=answer.finish_reason,
-                prompt_tokens=answer.prompt_tokens, completion_tokens=answer.completion_tokens,
-                reasoning_tokens=answer.reasoning_tokens, usage_estimated=int(answer.usage_estimated), cost=cost,
-                latency=latency, tries=tries, call_id=answer.call_id, created=time.time())
-            for name, amount in (("replies", 1), ("cost", cost), ("prompt_tokens", answer.prompt_tokens),
-                                 ("completion_tokens", answer.completion_tokens),
-                                 ("reasoning_tokens", answer.reasoning_tokens)):
+                request=request.digest,
+                attempt=attempt,
+                stage=self.report.label,
+                model=request.model,
+                model_resolved=answer.model_resolved,
+                sample=request.sample,
+                seed=seed,
+                text=answer.text,
+                reasoning=answer.reasoning,
+                refusal=answer.refusal,
+                finish_reason=answer.finish_reason,
+                prompt_tokens=answer.prompt_tokens,
+                completion_tokens=answer.completion_tokens,
+                reasoning_tokens=answer.reasoning_tokens,
+                usage_estimated=int(answer.usage_estimated),
+                cost=cost,
+                latency=latency,
+                tries=tries,
+                call_id=answer.call_id,
+                created=time.time(),
+            )
+            for name, amount in (
+                ("replies", 1),
+                ("cost", cost),
+                ("prompt_tokens", answer.prompt_tokens),
+                ("completion_tokens", answer.completion_tokens),
+                ("reasoning_tokens", answer.reasoning_tokens),
+            ):
                 self.report.count(request.model, name, amount)
             return "reply", row, request.content
+
         return keep
 
-    # what is next ----------------------------------------------------------------------------------------------------
+    # what is next ------------------------------------------------------------------------------------------
 
     def _next(self):
-        """The next job, or None where nothing is left. Runs without a pause, so no two workers get one job."""
+        """The next job, or None where none is left. Runs without a pause: no two workers get one job."""
         while not self._ready:
             chunk = list(itertools.islice(self._source, CHUNK))
             if not chunk:
@@ -177,12 +232,11 @@ class _Stage:
 
     def _sort(self, chunk):
         """Count what the ledger answers already; make jobs of the rest, one for equal requests."""
+        first = len(self._order) // DIGEST
+        stored = self.ledger.lookup(
+            {_checked(request, first + place).digest for place, request in enumerate(chunk)}
+        )
         for place, request in enumerate(chunk):
-            if not isinstance(request, Request):
-                raise TypeError(f"requests should be Request objects; number {len(self._order) // 32 + place} is a "
-                                f"{type(request).__name__}")
-        stored = self.ledger.lookup({request.digest for request in chunk})
-        for request in chunk:
             digest, model = request.digest, request.model
             self._order += digest
             self._count(model, "requests")
@@ -200,14 +254,23 @@ class _Stage:
                 self.report.voids[model, "unanswered"] += 1
                 self._advance(1)
             else:
+                if self.ledger.readonly:
+                    raise LedgerError(
+                        f"{shown(self.ledger.path)}: is open read-only and has no valid reply to a "
+                        f"request to {model} (number {first + place}); open it with Ledger(path)"
+                    )
                 job = _Job(request, row["attempt"] + 1 if row else 0)
                 self._pending[digest] = job
                 self._ready.append(job)
 
-    # counts ----------------------------------------------------------------------------------------------------------
+    # counts ------------------------------------------------------------------------------------------------
 
     def _count(self, model, name, amount=1):
         self.report.count(model, name, amount)
+
+    def _keep_reason(self, kind, reason):
+        """One example a kind: the first in the alphabet, whatever the order of the replies."""
+        self.report.reasons[kind] = min(self.report.reasons.get(kind, reason), reason)
 
     def _count_outcome(self, model, row, found, places):
         parsed, reason, kind = found
@@ -220,12 +283,13 @@ class _Stage:
         else:
             self._count(model, "void", places)
             self.report.voids[model, kind] += places
-            self.report.reasons.setdefault(kind, reason)
+            self._keep_reason(kind, reason)
 
     def _advance(self, places):
         if self.bar is not None and not self.bar.disable:
             cost, void = self.report.total("cost"), self.report.total("void")
-            self.bar.set_postfix_str(f"${cost:.2f}, {void} void", refresh=False)
+            known = "" if math.isnan(cost) else f"${cost:.2f}, "
+            self.bar.set_postfix_str(f"{known}{void} void", refresh=False)
         if self.bar is not None:
             self.bar.update(places)
 
@@ -237,6 +301,12 @@ class _Stage:
             self.report.count(model, "calls", calls)
         for (model, _), count in client.faults.items():
             self.report.count(model, "faults", count)
+
+
+def _checked(request, place) -> Request:
+    if not isinstance(request, Request):
+        raise TypeError(f"requests should be Request objects; number {place} is a {type(request).__name__}")
+    return request
 
 
 def _spent(ledger, budget) -> tuple:
@@ -253,7 +323,7 @@ def _spent(ledger, budget) -> tuple:
 
 
 def _in_a_loop(run):
-    """Run a coroutine function to its end, in a thread of its own where this one already runs an event loop."""
+    """Run a coroutine function to its end, in another thread where this one runs an event loop already."""
     if not _loop_is_running():
         asyncio.run(run())
         return

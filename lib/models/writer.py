@@ -1,7 +1,8 @@
 """Group commit: replies that arrive while one commit is under way share the next.
 
-A commit that waits for the disk costs the same for one row as for a hundred. With one commit at a time and everything
-that has arrived meanwhile in the next, each reply waits for at most two commits and the disk sets no limit on the rate.
+A commit that waits for the disk costs the same for one row as for a hundred. With one commit at a time and
+everything that has arrived meanwhile in the next, each reply waits for at most two commits and the disk sets
+no limit on the rate.
 """
 
 import asyncio
@@ -41,7 +42,9 @@ class GroupWriter:
                 batch, self._pending = self._pending, []
                 operations = [operation for group, _ in batch for operation in group]
                 try:
-                    await asyncio.get_running_loop().run_in_executor(self._thread, self._ledger.commit, operations)
+                    await asyncio.get_running_loop().run_in_executor(
+                        self._thread, self._ledger.commit, operations
+                    )
                 except Exception as error:
                     for _, done in batch:
                         if not done.done():

@@ -13,6 +13,7 @@ import math
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+TABULATED = 600  # up to so many combinations, one array lookup scores them all at once
 ENUMERATED = 5040  # more combinations of the enumerated players' injections than this are not tried
 
 
@@ -43,7 +44,7 @@ def _plan(shape_a, shape_b):
     """
     options = [injections(m, n) if m <= n else tuple(("inverse", image) for image in injections(n, m))
                for m, n in zip(shape_a, shape_b)]
-    if math.prod(map(len, options)) > 40:
+    if math.prod(map(len, options)) > TABULATED:
         return None
     width = math.prod(shape_b)
     alignments, index = [], []

@@ -42,7 +42,8 @@ def adjudicate(annotations: pd.DataFrame, third: pd.DataFrame) -> pd.DataFrame:
 
 def annotator_kappa(annotations: pd.DataFrame) -> float:
     """Cohen's kappa of the two annotators over all features (columns first, second)."""
-    return float(cohen_kappa(annotations["first"].to_numpy(), annotations["second"].to_numpy()))
+    first, second = (annotations[name].map(LABELS.index).to_numpy(float) for name in ("first", "second"))
+    return float(cohen_kappa(first, second))
 
 
 def faults(labels: pd.DataFrame, present: pd.DataFrame) -> pd.DataFrame:

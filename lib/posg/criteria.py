@@ -119,13 +119,13 @@ def criteria_reference(criteria: dict) -> Counter:
 
 def criteria_features(game: POSG, criteria: dict) -> Counter:
     """What a model holds, in the same terms: the expectations that are met, and one feature for each player,
-    action or terminal state that no expectation and no `plausible` entry speaks of (added structure)."""
+    choosable action or terminal state that no expectation and no `plausible` entry speaks of (added structure)."""
     entries = criteria["expect"]
     found = Counter((predicate(entry), entry["id"]) for entry in entries if holds(game, entry))
     labels = _labels(game)
     for kind in WORDS:
         known = [word for entry in [*entries, *criteria.get("plausible", ())] if kind in entry for word in entry[kind]]
-        for name in labels[kind]:
+        for name in _chosen(game) if kind == "action" else labels[kind]:
             if not mentions(name, known):
                 found[kind, "other", name] += 1
     return found
@@ -142,6 +142,12 @@ def _offered(game: POSG, player: str) -> list[str]:
     place = game.players.index(player)
     return list(dict.fromkeys(action for state in game.depths() if state in game.actions
                               for action in game.actions[state][place]))
+
+
+def _chosen(game: POSG) -> list[str]:
+    """Actions that are one of several in some state: what a player can only do (wait, say) adds no structure."""
+    return list(dict.fromkeys(action for state in game.depths() if state in game.actions
+                              for mine in game.actions[state] if len(mine) > 1 for action in mine))
 
 
 def _stochastic(game: POSG) -> bool:

@@ -90,7 +90,7 @@ def _row_problems(game: POSG, state: str) -> list[str]:
             problems.append(f"no transition from {state!r} under {', '.join(joint)}")
             continue
         total = math.fsum(rows[joint].values())
-        if abs(total - 1) > SUM_TOLERANCE:
+        if not abs(total - 1) <= SUM_TOLERANCE:  # says no to NaN as well
             problems.append(f"probabilities from {state!r} under {', '.join(joint)} sum to {total:.6g}, should be 1")
     return problems
 

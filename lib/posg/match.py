@@ -19,7 +19,7 @@ from lib.posg.unroll import Unrolled, reorder_players, unroll
 HORIZON = 3
 # Search nodes by the size of the larger cut: up to 12 states the search always runs to its end, up to 40 it
 # nearly always does; beyond, it is bounded from the start.
-BUDGETS = ((12, 10**9), (40, 20_000), (10**9, 60))
+BUDGETS = ((12, 10**9), (40, 20_000), (10**9, 4000))
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from lib.posg.actions import assignment, best_alignment
+from lib.posg.climb import climb
 from lib.posg.unroll import Unrolled
 
 FREE, UNMATCHED = -1, -2
@@ -31,6 +32,7 @@ class Search:
         self.m, self.n = len(left.names), len(right.names)
         self.rows_left, self.rows_right = _flat_rows(left), _flat_rows(right)
         self.next_left, self.next_right = _targets(self.rows_left), _targets(self.rows_right)
+        self.before_left = [tuple(u for u in range(self.m) if s in self.next_left[u]) for s in range(self.m)]
         self.open_left = [s for s in range(self.m) if left.shape[s]]
         self.open_right = [t for t in range(self.n) if right.shape[t]]
         self.same_kind = np.equal.outer(np.array(left.terminal), np.array(right.terminal))
@@ -39,6 +41,7 @@ class Search:
         self.entering = self._entering()
         self.order = self._order()
         self.twins = _twins(right, self.rows_right)
+        self.colors = _colors((left, self.rows_left), (right, self.rows_right))
 
     # -- what a pair can contribute ---------------------------------------------------------------
 
@@ -109,17 +112,22 @@ class Search:
             for t in ([image[s]] if image[s] >= 0 else self.open_right if image[s] == FREE else []):
                 if (image[s] == t or source[t] == FREE) and self.right.shape[t]:
                     out[s, t] = self.leaving(s, t, image, source)
-        into = np.zeros((self.m, self.n))
-        free_left = [i for i, s in enumerate(self.open_left) if image[s] == FREE]
-        free_right = [j for j, t in enumerate(self.open_right) if source[t] == FREE]
+        return out, self.arriving(image, source)
+
+    def arriving(self, image, source, row=slice(None)) -> np.ndarray:
+        """into[s, t]: most mass the pair can share by entering transitions; with `row` only that left state's."""
+        table = self.entering[:, :, row]
         place = {t: j for j, t in enumerate(self.open_right)}
+        into = np.zeros(table.shape[2:])
         for i, s in enumerate(self.open_left):
             if image[s] >= 0 and image[s] in place:
-                into += self.entering[i, place[image[s]]]
+                into += table[i, place[image[s]]]
+        free_left = [i for i, s in enumerate(self.open_left) if image[s] == FREE]
+        free_right = [j for j, t in enumerate(self.open_right) if source[t] == FREE]
         if free_left and free_right:
-            block = self.entering[np.ix_(free_left, free_right)]
+            block = table[np.ix_(free_left, free_right)]
             into += np.minimum(block.max(axis=1).sum(axis=0), block.max(axis=0).sum(axis=0))
-        return out, into
+        return into
 
     def assess(self, image, source, free_left, free_right):
         """(bound on the score, joint[s, t] pair bounds) at a node."""
@@ -147,18 +155,23 @@ class Search:
 
     def value(self, image) -> float:
         """The score of a complete renaming (image[s] a right state or UNMATCHED): a lower bound on the best."""
-        source = [UNMATCHED] * self.n
-        closed = [t if t >= 0 else UNMATCHED for t in image]
-        for s, t in enumerate(closed):
-            if t >= 0:
-                source[t] = s
-        terms = []
-        for s, t in enumerate(closed):
-            if t >= 0:
-                terms.append(1.0)
-                if self.left.shape[s] and self.right.shape[t]:
-                    terms.append(self.leaving(s, t, closed, source))
-        return math.fsum(terms)
+        return math.fsum(self.worth(s, image) for s in range(self.m))
+
+    def worth(self, s: int, image) -> float:
+        """What state s adds to the score of a complete renaming: depends on the images of s and its successors."""
+        t = image[s]
+        if t < 0:
+            return 0.0
+        if not self.left.shape[s] or not self.right.shape[t]:
+            return 1.0
+        key = (s, t, tuple([image[x] for x in self.next_left[s]]))
+        known = self.memo.get(key)
+        if known is None:
+            weights = self.shared(s, t, image, [UNMATCHED] * self.n)
+            total, exact = best_alignment(weights, self.left.shape[s], self.right.shape[t])
+            self.inexact |= not exact
+            known = self.memo[key] = 1.0 + total
+        return known
 
     # -- search -----------------------------------------------------------------------------------------
 
@@ -178,14 +191,12 @@ class Search:
         self.best, self.found, self.left_over, self.nodes, self.budget = best, None, 0.0, 0, budget
         bound, image, source = self.root()
         if image is not None and bound > best + TINY:
-            self._start_from(image, source)
+            self._start_from(image, source, bound)
             self._branch(0, image, source, list(range(1, self.m)), list(range(1, self.n)), bound)
         return self.best, self.found, max(self.best, self.left_over), self.nodes
 
-    def _start_from(self, image, source):
-        from lib.posg.climb import climb  # a good first renaming lets the bounds cut early
-
-        guess = climb(self, list(image), list(source))
+    def _start_from(self, image, source, bound):
+        guess = climb(self, list(image), list(source), bound)  # a good renaming lets the bounds cut early
         self._offer(guess, self.value(guess))
 
     def _offer(self, image, value):
@@ -271,6 +282,21 @@ def _grain(cuts) -> int | None:
             return None
         grain = math.lcm(grain, near.denominator)
     return grain if grain <= 1000 else None
+
+
+def _colors(*sides) -> list[list[int]]:
+    """color[s] of both games' states: equal where states behave alike as far as refinement by the multiset of
+    their outcomes' colours can tell, under any names (a hint for good renamings; bounds do not use it)."""
+    colors = [[(cut.terminal[s], tuple(sorted(cut.shape[s]))) for s in range(len(cut.names))] for cut, _ in sides]
+    count = 0
+    while True:
+        number = {}
+        colors = [[number.setdefault(color, len(number)) for color in side] for side in colors]
+        if len(number) == count:
+            return colors
+        count = len(number)
+        colors = [[(own[s], tuple(sorted(tuple(sorted((own[x], p) for x, p in row)) for row in rows[s])))
+                   for s in range(len(own))] for own, (_, rows) in zip(colors, sides)]
 
 
 def _twins(cut: Unrolled, rows) -> list[int]:

@@ -5,8 +5,8 @@ A study takes part with a module `lib.simulate.<study>` that has
     models() -> list of the model names it answers for
     respond(request) -> Reply or str      request: the decoded body of POST /v1/chat/completions
 
-`respond` is a pure function of the request's content (model, messages, sampling parameters, seed). A sample is told
-from another of the same request by its `seed`. `lib.simulate.server` puts such modules behind HTTP:
+`respond` is a pure function of the request's content (model, messages, sampling parameters, seed). A sample
+is told from another of the same request by its `seed`. `lib.simulate.server` puts such modules behind HTTP:
 
     with serve(["alienbench"]) as endpoint:
         client = openai.AsyncOpenAI(base_url=endpoint.base_url, api_key="none")

@@ -74,9 +74,9 @@ def _end_with_parent():
 def _parser():
     parser = argparse.ArgumentParser(prog="python -m lib.simulate", description=__doc__.splitlines()[0])
     parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; 0 takes a free one")
-    parser.add_argument("--studies", nargs="+", default=["alienbench"], help="studies whose models to simulate")
+    parser.add_argument("--studies", nargs="+", default=["alienbench"], help="whose models to simulate")
     parser.add_argument("--faults", type=float, default=0.0, help="share of tries disturbed on their way")
-    parser.add_argument("--reply-faults", type=float, default=0.0, help="share of JSON answers that come spoilt")
+    parser.add_argument("--reply-faults", type=float, default=0.0, help="share of JSON answers to spoil")
     parser.add_argument("--useless", nargs="*", default=[], help="models that answer nothing of use")
     parser.add_argument("--log", help="append a line for each request to this file")
     parser.add_argument("--settings", help=argparse.SUPPRESS)

@@ -1,7 +1,7 @@
 """The simulated models of AlienBench: ten writers, simulated people, three judges.
 
-A writer draws which features depart, from the request's content and seed, and writes a text that says so; a judge
-reads the text it is given and nothing else. What is true of them is in `lib.simulate.alienbench_truth`.
+A writer draws which features depart, from the request's content and seed, and writes a text that says so; a
+judge reads the text it is given and nothing else. What is true of them is in `lib.simulate.alienbench_truth`.
 """
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ _REASONS = {
     "typical": "The text gives {gloss}, which is Earth-typical or a mere variation on it.",
     "subtle_typical": "The text gives {gloss}; {verdict}.",
 }
-_VERDICTS = {True: "taken as a whole this is a different mechanism", False: "this still falls within the default"}
+_VERDICTS = {True: "taken as a whole this is a different mechanism",
+             False: "this still falls within the default"}
 
 
 def models() -> list[str]:
@@ -45,7 +46,7 @@ def respond(request: dict) -> Reply:
     raise RequestError(f"the model {model!r} does not exist", 404, "model_not_found")
 
 
-# writers -------------------------------------------------------------------------------------------------------------
+# writers ----------------------------------------------------------------------------------------------------
 
 
 def _write(request) -> Reply:
@@ -100,7 +101,8 @@ def _ladder(row, column):
 
 
 def _length(known, model, writer, key) -> int:
-    """Completion tokens: log-normal about what the score per 100 tokens implies; of people, by their words."""
+    """Completion tokens: log-normal about what the score per 100 tokens implies; of people, by their words.
+    """
     centre, spread = known.log_tokens[known.models.index(model)]
     if math.isnan(centre):
         centre, spread = math.log(writer.words * TOKENS_PER_WORD), 0.3
@@ -123,7 +125,8 @@ def _cut(text, cap):
 
 
 def _sampling_key(request) -> bytes:
-    """What tells one sample from another: model, messages, sampling parameters and, above temperature 0, the seed."""
+    """What tells one sample from another: model, messages, sampling parameters and, above temperature 0, the
+    seed."""
     temperature = request.get("temperature")
     temperature = 1.0 if temperature is None else float(temperature)
     top_p = request.get("top_p")
@@ -139,7 +142,7 @@ def _prompts() -> dict:
     return prompts()
 
 
-# judges --------------------------------------------------------------------------------------------------------------
+# judges -----------------------------------------------------------------------------------------------------
 
 
 def _judge(request) -> Reply:
@@ -180,7 +183,8 @@ def _reading(text: str):
     votes = {}
     for feature, (kind, _) in found.items():
         if kind.startswith("subtle"):
-            at = min(int(np.searchsorted(steps, uniform(content, feature, "vote"), side="right")), len(steps) - 1)
+            drawn = np.searchsorted(steps, uniform(content, feature, "vote"), side="right")
+            at = min(int(drawn), len(steps) - 1)
             votes[feature] = {judge: bool(known.votes[at, place]) for place, judge in enumerate(known.judges)}
     return found, votes
 
@@ -207,18 +211,20 @@ def _template() -> tuple[str, str]:
 
 
 def _asked(prompt: str) -> list[str]:
-    """The features that a prompt asks for by their ids in quotation marks; all of them where it names none."""
+    """The features that a prompt asks for by their ids in quotation marks; all of them where it names none.
+    """
     return [feature for feature in grammar().features if f'"{feature}"' in prompt] or list(grammar().features)
 
 
-# the whole study in process ------------------------------------------------------------------------------------------
+# the whole study in process ---------------------------------------------------------------------------------
 
 
 def simulated_study(params: dict, seed: int | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
     """(generations, labels), equal to what 01_generate and 02_judge get over HTTP with the same parameters.
 
-    `params` as `lib.params.study_params("alienbench")` gives it; `seed` replaces its seed: another study of the same
-    design. A judge outside the simulated panel has missing labels. Raises KeyError for a parameter that is absent.
+    `params` as `lib.params.study_params("alienbench")` gives it; `seed` replaces its seed: another study of
+    the same design. A judge outside the simulated panel has missing labels. Raises KeyError for a parameter
+    that is absent.
     """
     from lib.studies.alienbench import KEYS
 
@@ -238,7 +244,8 @@ def simulated_generations(params: dict, seed: int | None = None) -> tuple[pd.Dat
     from lib.studies.alienbench import GENERATION
     from lib.studies.alienbench_requests import generation_requests, samples
 
-    counts = samples(params["conditions"], params["wordings"], params["n_samples"], params["n_samples_paraphrase"])
+    counts = samples(params["conditions"], params["wordings"], params["n_samples"],
+                     params["n_samples_paraphrase"])
     requests = generation_requests(params["subjects"], counts, seed=params["seed"] if seed is None else seed,
                                    temperature=params["temperature"], max_tokens=params["max_tokens"],
                                    n_human=params["n_human"])
@@ -246,7 +253,8 @@ def simulated_generations(params: dict, seed: int | None = None) -> tuple[pd.Dat
     for request in requests:
         reply = respond(request.content)
         texts.append(reply.text)
-        rows.append((request.key[:32], request.tag["model"], request.tag["condition"], request.tag["sample_index"],
+        tag = request.tag
+        rows.append((request.key[:32], tag["model"], tag["condition"], tag["sample_index"],
                      reply.completion_tokens, len(reply.text.split())))
     return pd.DataFrame(rows, columns=GENERATION), texts
 

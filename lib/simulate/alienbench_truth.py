@@ -2,46 +2,50 @@
 
 Nothing is typed in. From data/published/alienbench.csv:
 
-1. rates[model, condition, feature]: the expected panel label. Sums over features are Table 3's condition means (Table
-   9's for the paraphrases), means over conditions are Table 6's rates (up to their rounding).
-2. Judges agree except on *contested* sentences. How often each feature is contested follows from its nominal alpha
-   (Table 7); which judge dissents, and to which side, from the alphas of the score (Tables 7 and 12).
-3. The features of one description hang together just so much that the scores' SD within a condition is Table 3's.
-4. Tokens a description: log-normal, so that the mean score per 100 tokens is Table 3's, with a spread from its interval.
+1. rates[model, condition, feature]: the expected panel label. Sums over features are Table 3's condition
+   means (Table 9's for the paraphrases), means over conditions are Table 6's rates (up to their rounding).
+2. Judges agree except on *contested* sentences. How often each feature is contested follows from its nominal
+   alpha (Table 7); which judge dissents, and to which side, from the alphas of the score (Tables 7 and 12).
+3. The features of one description hang together just so much that the scores' SD within a condition is Table
+   3's.
+4. Tokens a description: log-normal, so that the mean score per 100 tokens is Table 3's, with a spread from
+   its interval.
 
-A description's feature departs or not (x); it may be contested, with a probability that depends on x; then one judge
-labels it against the other two. The panel's expected label is `rates` exactly: contested features of both kinds
-cancel, so judges' errors move no margin.
+A description's feature departs or not (x); it may be contested, with a probability that depends on x; then
+one judge labels it against the other two. The panel's expected label is `rates` exactly: contested features
+of both kinds cancel, so judges' errors move no margin.
 """
 from __future__ import annotations
 
 import csv
 import functools
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
+from lib.paths import DATA
 from lib.simulate import margins
 
-PUBLISHED = Path(__file__).resolve().parents[2] / "data" / "published" / "alienbench.csv"
+PUBLISHED = DATA / "published" / "alienbench.csv"
 HUMAN = "human"
 CONDITIONS = ("baseline", "departure_primed", "constrained_no_light", "constrained_high_gravity",
               "constrained_ammonia", "detailed_description")
-FEATURES = ("symmetry", "sensory_organs", "locomotion", "body_plan", "skin_covering", "reproduction", "metabolism",
-            "communication", "habitat", "cognition")
+FEATURES = ("symmetry", "sensory_organs", "locomotion", "body_plan", "skin_covering", "reproduction",
+            "metabolism", "communication", "habitat", "cognition")
 TWO_SIDED_95 = 1.959963984540054  # the printed intervals' half width in standard errors
 LONGEST_SPREAD, SHORTEST_SPREAD = 0.6, 0.15  # of log tokens; printed intervals are too coarse to say more
 
 
 @dataclass(frozen=True)
 class Truth:
-    """The known truth. Axes: model (the paper's order, then `human`), condition (six, then the paraphrases), feature.
+    """The known truth. Axes: model (the paper's order, then `human`), condition (six, then the paraphrases),
+    feature.
 
     rates[model, condition, feature] : expected label, averaged over the panel; NaN where nobody is asked.
     states[model, condition, state] : probability of each of the 1,024 patterns x (see `margins.patterns`).
     contested[2, model, condition, feature] : probability of being contested, given x = 0 and x = 1.
-    votes[vote, judge] and vote_odds[vote] : the six ways in which one of three judges dissents, and their odds.
+    votes[vote, judge] and vote_odds[vote] : the six ways in which one of three judges dissents, and their
+        odds.
     log_tokens[model, 2] : mean and SD of the logarithm of completion tokens (NaN for `human`).
     printed : the printed numbers used, {(exhibit, row, column): (value, lo, hi)}.
     """
@@ -92,10 +96,10 @@ class _Main:
         self.rates = rates  # [cell, feature]
 
     def panel(self, odds, votes, alphas):
-        """What votes with these odds imply: contested[2, cell, feature], dissent share and the judges' leanings.
+        """What votes with these odds imply: contested[2, cell, feature], `share` and `yes` (mean vote).
 
-        One judge of three dissents on a contested label, so two of three pairs disagree: alpha follows from how
-        often labels are contested (Krippendorff 2011, nominal data, many units).
+        One judge of three dissents on a contested label, so two of three pairs disagree: alpha follows from
+        how often labels are contested (Krippendorff 2011, nominal data, many units).
         """
         yes = float(odds @ votes.mean(axis=1))
         cap = np.minimum(self.rates / yes, (1 - self.rates) / (1 - yes))
@@ -105,7 +109,8 @@ class _Main:
                 "contested": contested_given(self.rates, yes, share)}
 
     def alphas(self, panel, covariance):
-        """(alpha of the score over all judges, [alphas without each judge]), interval level, in expectation."""
+        """(alpha of the score over all judges, [alphas without each judge]), interval level, in expectation.
+        """
         odds, votes = panel["odds"], panel["votes"]
         zero, one = panel["contested"]
         tension = zero * (1 - self.rates) + one * self.rates
@@ -122,12 +127,14 @@ class _Main:
         for first in range(votes.shape[1]):
             for second in range(first):
                 gap = votes[:, first] - votes[:, second]
-                both = tension[:, :, None] * tension[:, None, :] + (one - zero)[:, :, None] * (one - zero)[:, None, :] * off
+                tilt = one - zero
+                both = tension[:, :, None] * tension[:, None, :] + tilt[:, :, None] * tilt[:, None, :] * off
                 apart = (both * (1 - np.eye(both.shape[-1]))).sum(axis=(1, 2)) * float(odds @ gap) ** 2
                 disagreement[second, first] = (tension.sum(axis=1) * float(odds @ gap ** 2) + apart).mean()
-        return self._alpha(range(votes.shape[1]), means, squares, disagreement), np.array(
-            [self._alpha([other for other in range(votes.shape[1]) if other != left], means, squares, disagreement)
-             for left in range(votes.shape[1])])
+        everyone = range(votes.shape[1])
+        without = [self._alpha([other for other in everyone if other != left], means, squares, disagreement)
+                   for left in everyone]
+        return self._alpha(everyone, means, squares, disagreement), np.array(without)
 
     @staticmethod
     def _alpha(judges, means, squares, disagreement):
@@ -138,7 +145,8 @@ class _Main:
 
 
 def contested_given(rates, yes, share):
-    """contested[2, ..., feature]: P(contested | x) for x = 0, 1, so that the panel's expected label stays `rates`."""
+    """contested[2, ..., feature]: P(contested | x) for x = 0, 1, so that the panel's expected label stays
+    `rates`."""
     cap = np.minimum(rates / yes, (1 - rates) / (1 - yes)) * share
     return np.stack([cap * (1 - yes) / (1 - rates), cap * yes / rates])
 
@@ -158,7 +166,8 @@ def truth() -> Truth:
     def table(exhibit, rows, columns, part=0):
         return np.array([[_value(printed, exhibit, row, column)[part] for column in columns] for row in rows])
 
-    scores, deviations = table("table-3", models, CONDITIONS), table("table-3", models, [f"{c}_sd" for c in CONDITIONS])
+    scores = table("table-3", models, CONDITIONS)
+    deviations = table("table-3", models, [f"{condition}_sd" for condition in CONDITIONS])
     main, effects = margins.additive_rates(scores, table("table-6", FEATURES, models).T / 100)
     rates = np.full((len(models) + 1, len(CONDITIONS) + len(wordings), len(FEATURES)), np.nan)
     rates[:-1, :len(CONDITIONS)] = main
@@ -168,7 +177,8 @@ def truth() -> Truth:
     targets = np.array([_value(printed, "table-7", "total", "alpha")[0],
                         *(_value(printed, "table-12", judge, "alpha")[0] for judge in judges)])
     cells = _Main(main.reshape(-1, len(FEATURES)))
-    votes = np.array([vote for vote in np.ndindex(*[2] * len(judges)) if 0 < sum(vote) < len(judges)], dtype=float)
+    split = [vote for vote in np.ndindex(*[2] * len(judges)) if 0 < sum(vote) < len(judges)]
+    votes = np.array(split, dtype=float)
     start = votes @ np.array([leniency.get(judge, 0) for judge in judges], dtype=float)
     covariance = np.einsum("cf,fg->cfg", cells.rates * (1 - cells.rates), np.eye(len(FEATURES)))
     for _ in range(2):  # the odds need the covariances, and these the odds: two rounds settle both
@@ -177,16 +187,17 @@ def truth() -> Truth:
         states = _states(rates, panel, deviations)
         covariance = margins.covariances(states[:-1, :len(CONDITIONS)].reshape(len(cells.rates), -1))
     samples = _value(printed, "text-abstract", "generations_per_model", "count")[0]
-    tokens = _log_tokens(scores, deviations, samples, np.array([printed["table-3", model, "per_100_tokens"] for model in models]))
+    per_100 = np.array([_value(printed, "table-3", model, "per_100_tokens") for model in models])
     return Truth((*models, HUMAN), (*CONDITIONS, *wordings), FEATURES, judges, rates, states,
-                 contested_given(rates, panel["yes"], panel["share"]), votes, odds, tokens, printed)
+                 contested_given(rates, panel["yes"], panel["share"]), votes, odds,
+                 _log_tokens(scores, deviations, samples, per_100), printed)
 
 
 def _vote_odds(cells, votes, alphas, targets, covariance, start):
     """Odds of the six votes that give the printed alphas of the score: damped Gauss–Newton on log odds.
 
-    Five free odds, four alphas, so a slight pull towards `start` (who is lenient) makes the answer unique. Each alpha
-    counts by its printed decimals: three for the panel's, two for the others'.
+    Five free odds, four alphas, so a slight pull towards `start` (who is lenient) makes the answer unique.
+    Each alpha counts by its printed decimals: three for the panel's, two for the others'.
     """
     scale = np.where(np.arange(len(targets)) == 0, 1e-4, 1e-3)
     def odds_of(logits):
@@ -200,7 +211,8 @@ def _vote_odds(cells, votes, alphas, targets, covariance, start):
     logits = start.astype(float)
     damping, now = 1e-3, residuals(logits)
     for _ in range(60):
-        slopes = np.stack([(residuals(logits + 1e-5 * unit) - now) / 1e-5 for unit in np.eye(len(logits))], axis=1)
+        moved = [residuals(logits + 1e-5 * unit) for unit in np.eye(len(logits))]
+        slopes = (np.stack(moved, axis=1) - now[:, None]) / 1e-5
         step = -np.linalg.solve(slopes.T @ slopes + damping * np.eye(len(logits)), slopes.T @ now)
         step *= min(1, 1 / np.abs(step).max())
         then = residuals(logits + step)
@@ -217,7 +229,8 @@ def _vote_odds(cells, votes, alphas, targets, covariance, start):
 
 
 def _states(rates, panel, deviations):
-    """Joint distributions of the ten features, for every cell that is asked; SDs of paraphrases as the baseline's."""
+    """Joint distributions of the ten features, for every cell that is asked; SDs of paraphrases as the
+    baseline's."""
     asked = np.isfinite(rates[..., 0])
     paraphrases = rates.shape[1] - deviations.shape[1]
     sd = np.concatenate([deviations, np.repeat(deviations[:, :1], paraphrases, axis=1)], axis=1)
@@ -236,7 +249,9 @@ def _states(rates, panel, deviations):
 
 
 def _log_tokens(scores, deviations, samples, per_100):
-    """log_tokens[model, 2]; per_100[model, (value, lo, hi)]. Length and score are independent within a model, so
+    """log_tokens[model, 2]; per_100[model, (value, lo, hi)].
+
+    Length and score are independent within a model, so
     E[score / tokens] = E[score] E[1 / tokens], and the squared coefficients of variation combine likewise."""
     mean = scores.mean(axis=1)
     variance = (deviations ** 2).mean(axis=1) + scores.var(axis=1)
@@ -257,8 +272,8 @@ def _printed() -> dict:
                                                                        for name in ("value", "lo", "hi"))
                     for row in csv.DictReader(file) if row["exhibit"] in wanted}
     except OSError as error:
-        raise ValueError(f"data/published/{PUBLISHED.name} cannot be read ({error.strerror}); the simulated models "
-                         "take their rates from it") from None
+        raise ValueError(f"data/published/{PUBLISHED.name} cannot be read ({error.strerror}); "
+                         "the simulated models take their rates from it") from None
 
 
 def _value(printed, exhibit, row, column):

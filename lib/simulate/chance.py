@@ -1,8 +1,9 @@
 """Chance that depends on content alone.
 
-A simulated model must give the same answer to the same request whatever the order, the number of connections or the
-process that serves it. So nothing here has a state to be advanced by others: a draw is the hash of what is asked.
-The hash (BLAKE2b) is part of its specification, so the draws are the same on every machine and Python version.
+A simulated model must give the same answer to the same request whatever the order, the number of connections
+or the process that serves it. So nothing here has a state to be advanced by others: a draw is the hash of
+what is asked. The hash (BLAKE2b) is part of its specification, so the draws are the same on every machine and
+Python version.
 """
 from __future__ import annotations
 

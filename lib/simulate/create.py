@@ -84,6 +84,15 @@ def annotate(triple, annotator: int) -> int:
     return int(specificity(size))
 
 
+def rate_set(standing: float, key, annotator: int) -> int:
+    """The 1–5 rating of a set by a simulated annotator: `standing` is the set's true utility in standard deviations from
+    the mean; the rest is taste, shared by the annotators or their own."""
+    weight = traits()["annotators"]["creativity"]
+    value = (weight["signal"] * standing + weight["shared"] * normal("taste", *key)
+             + weight["own"] * normal("own", annotator, *key))
+    return int(min(max(round(3 + 1.1 * value), 1), 5))
+
+
 @functools.lru_cache(maxsize=512)
 def candidates(head: str, relation: str, tail: str) -> tuple:
     """The true chains that a simulated model can choose from."""
@@ -114,7 +123,7 @@ def _answer(request: dict, prompt: str, stream: Stream) -> Reply:
     if stream.uniform() < planted["silent"]:
         return Reply("<answer>{}</answer>")
     given = {tuple(map(tuple, path)) for path in _earlier(request)} if turn > 1 else set()
-    pool = [path for path in candidates(head, relation, tail) if path not in given]
+    pool = [path for path in candidates(head, relation, tail) if path not in given and _known(path, model)]
     aim = planted["breadth"] * change["breadth"] * (0.6 + 0.8 * stream.uniform())
     appeal = [(_appeal(path, model, planted["taste"] + change["taste"], stream), path) for path in pool]
     chosen = [path for _, path in sorted(appeal, reverse=True)[:max(1, round(aim))]]
@@ -126,6 +135,13 @@ def _answer(request: dict, prompt: str, stream: Stream) -> Reply:
         return Reply(text)
     notes = _notes(pool, chosen, stream)
     return Reply(f"<think>\n{notes}\n</think>\n\n{text}", reasoning_tokens=len(notes.split()))
+
+
+def _known(path, model: str) -> bool:
+    """Whether a model has heard of every fact of a path but the one the query gives away; a fact is known from either
+    of its ends or from none."""
+    share = _entry("models", model)["knows"]
+    return all(uniform("knows", model, *sorted((head, tail))) < share for head, _, tail in path[:-1])
 
 
 def _appeal(path, model: str, taste: float, stream: Stream) -> float:
@@ -192,8 +208,8 @@ def _judgement(request: dict, text: str, stream: Stream) -> str:
 def _question(text: str) -> str:
     head, kind, relation, tail = (re.search(pattern, text)[1] for pattern in (
         r'first thing: "(.+?)"', r"second thing: (.+)", r'the second thing: "(.+?)" is', r'" is "(.+?)"'))
-    who = "someone" if kind == "person" else f"a {kind}"
-    return f"What are different ways of connecting {head} and {who} whose {relation} is {tail}?"
+    who = "someone" if kind == "person" else f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+    return f"What are different ways of connecting {head} and {who} of whom this is true: {relation} {tail}?"
 
 
 def _extraction(text: str) -> str:

@@ -1,21 +1,21 @@
 """Creature descriptions from a grammar, and how they are read again.
 
-The words are data (data/simulated/alienbench.yaml). `Grammar.write` turns "symmetry departs, habitat is Earth-typical,
-reproduction is not mentioned …" into a text; `Grammar.read` finds the same out from the text alone. Every choice comes
-from the `Stream` handed in.
+The words are data (data/simulated/alienbench.yaml). `Grammar.write` turns "symmetry departs, habitat is
+Earth-typical, reproduction is not mentioned …" into a text; `Grammar.read` finds the same out from the text
+alone. Every choice comes from the `Stream` handed in.
 """
 from __future__ import annotations
 
 import functools
 import re
 from dataclasses import dataclass
-from pathlib import Path
 
 import yaml
 
+from lib.paths import DATA
 from lib.simulate.chance import Stream
 
-SOURCE = Path(__file__).resolve().parents[2] / "data" / "simulated" / "alienbench.yaml"
+SOURCE = DATA / "simulated" / "alienbench.yaml"
 KINDS = ("departure", "subtle_departure", "typical", "subtle_typical")
 DEPARTS = {"departure": True, "subtle_departure": True, "typical": False, "subtle_typical": False}
 _SLOT = re.compile(r"\{(\w+)\}")
@@ -23,7 +23,8 @@ _SLOT = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True)
 class Phrase:
-    """One sentence about one feature: its `kind`, a `gloss` of a few words, the `text` with slots in braces."""
+    """One sentence about one feature: its `kind`, a `gloss` of a few words, the `text` with slots in braces.
+    """
 
     feature: str
     kind: str
@@ -38,7 +39,8 @@ class Phrase:
 
 @dataclass(frozen=True)
 class Writer:
-    """How a model writes: form, most words of visible text, share of Earth-typical features left out, snapshot."""
+    """How a model writes: form, most words of visible text, share of Earth-typical features left out,
+    snapshot."""
 
     form: str
     words: int
@@ -49,8 +51,8 @@ class Writer:
 class Grammar:
     """The grammar of creature descriptions.
 
-    `content` is the mapping of data/simulated/alienbench.yaml. Raises ValueError for a kind without sentences or for
-    two sentences that share their cue.
+    `content` is the mapping of data/simulated/alienbench.yaml. Raises ValueError for a kind without sentences
+    or for two sentences that share their cue.
     """
 
     def __init__(self, content: dict):
@@ -65,21 +67,25 @@ class Grammar:
                     raise ValueError(f"{SOURCE.name}: phrases.{feature} lacks sentences of kind {kind!r}")
                 self.phrases[feature, kind] = [Phrase(feature, kind, **one) for one in entry[kind]]
         everything = [phrase for several in self.phrases.values() for phrase in several]
-        self._cues = [(phrase.cue, phrase) for phrase in everything]
-        for cue, phrase in self._cues:
-            double = [other.text for other in everything if cue in other.text and other is not phrase]
+        self._by_word: dict[str, list] = {}
+        for place, phrase in enumerate(everything):
+            double = [other.text for other in everything if phrase.cue in other.text and other is not phrase]
             if double:
                 raise ValueError(f"{SOURCE.name}: {phrase.text!r} cannot be told from {double[0]!r}")
-        self._hints = {feature: {kind: re.compile(r"\b(" + "|".join(map(re.escape, words)) + ")")
-                                 for kind, words in entry.items()} for feature, entry in content["hints"].items()}
+            # A whole word of the cue leads to it, so a text is not searched for every cue there is.
+            word = max(phrase.cue.split()[1:-1], key=len)
+            self._by_word.setdefault(word, []).append((place, phrase.cue, phrase))
+        self._hints = {feature: {kind: _any_of(words) for kind, words in entry.items()}
+                       for feature, entry in content["hints"].items()}
 
-    # writing ---------------------------------------------------------------------------------------------------------
+    # writing ------------------------------------------------------------------------------------------------
 
     def write(self, stream: Stream, kinds: dict, *, form: str, condition: str, words: int) -> str:
         """A description.
 
-        `kinds` maps the features that are described to one of `KINDS`; the others stay out of the text. `form` is
-        essay, sections, fieldnotes, dossier or plain. `words` is the length aimed at; what is described is never cut.
+        `kinds` maps the features that are described to one of `KINDS`; the others stay out of the text.
+        `form` is essay, sections, fieldnotes, dossier or plain. `words` is the length aimed at; what is
+        described is never cut.
         """
         sheet = _Sheet(self._content, stream)
         said = {feature: [sheet.fill(stream.choice(self.phrases[feature, kind]).text)]
@@ -88,7 +94,7 @@ class Grammar:
         opening = sheet.fill(stream.choice(openings.get(condition) or openings["default"]))
         endings = self._content["questions"] if form == "dossier" else self._content["closings"]
         closing = sheet.fill(stream.choice(endings))
-        spare = words - _count([opening, closing, *(sentence for several in said.values() for sentence in several)])
+        spare = words - _count([opening, closing, *(sentence for (sentence,) in said.values())])
         elaborate = [feature for feature in stream.shuffled(list(said)) if form != "plain"]
         asides = [sheet.fill(text) for text in stream.shuffled(self._content["asides"])[:24]]
         chosen = []
@@ -116,19 +122,22 @@ class Grammar:
 
     def entries(self, said: dict) -> list[tuple[str, str]]:
         """(label, sentences) of each feature that is described, in the groups' order."""
-        ordered = [feature for group in self._content["groups"] for feature in group["features"] if feature in said]
-        return [(self._content["phrases"][feature]["label"], " ".join(said[feature])) for feature in ordered]
+        ordered = [feature for group in self._content["groups"] for feature in group["features"]]
+        return [(self._content["phrases"][feature]["label"], " ".join(said[feature]))
+                for feature in ordered if feature in said]
 
-    # reading ---------------------------------------------------------------------------------------------------------
+    # reading ------------------------------------------------------------------------------------------------
 
     def read(self, text: str) -> dict:
         """{feature: (kind, gloss)} of the features that a text describes, found by the sentences' cues.
 
-        A text of another origin is read by a list of tell-tale words; its kinds are then departure or typical.
+        A text of another origin is read by a list of tell-tale words; its kinds are then departure or
+        typical.
         """
-        flat = " ".join(text.split())
-        found = {}
-        for cue, phrase in self._cues:
+        words = text.split()
+        flat, found = " ".join(words), {}
+        possible = [entry for word in self._by_word.keys() & set(words) for entry in self._by_word[word]]
+        for _, cue, phrase in sorted(possible, key=lambda entry: entry[0]):
             if cue in flat:
                 found.setdefault(phrase.feature, (phrase.kind, phrase.gloss))
         return found or self._read_by_words(flat.lower())
@@ -145,7 +154,8 @@ class Grammar:
         return found
 
     def condition_of(self, prompt: str, known: dict) -> str:
-        """The condition a prompt belongs to: the one whose text it is (`known` {id: text}), else by its words."""
+        """The condition a prompt belongs to: the one whose text it is (`known` {id: text}), else by its
+        words."""
         flat = " ".join(prompt.split())
         for condition, text in known.items():
             if " ".join(text.split()) == flat:
@@ -180,6 +190,11 @@ class _Sheet:
             word = self._stream.choice(self._slots[slot[:-4]])
             return word[0].upper() + word[1:]
         return self._stream.choice(self._slots[slot])
+
+
+def _any_of(words):
+    """A pattern that finds the first of some beginnings of words."""
+    return re.compile(r"\b(" + "|".join(map(re.escape, words)) + ")")
 
 
 def _count(sentences) -> int:
@@ -230,7 +245,8 @@ def _plain(grammar, sheet, stream, opening, said, asides, closing):
     return " ".join([start, *stream.shuffled(sentences), *asides])
 
 
-_FORMS = {"essay": _essay, "sections": _sections, "fieldnotes": _fieldnotes, "dossier": _dossier, "plain": _plain}
+_FORMS = {"essay": _essay, "sections": _sections, "fieldnotes": _fieldnotes, "dossier": _dossier,
+          "plain": _plain}
 
 
 @functools.cache

@@ -1,8 +1,8 @@
 """Faults on demand: what networks, gateways and models do wrong, at a stated rate.
 
-Whether a try is disturbed depends on the request's content and on how often it was tried, not on time or on other
-requests. After `patience` disturbed tries in a row a request is answered, so a client that tries again gets, in the
-end, the reply it would have had from an undisturbed server.
+Whether a try is disturbed depends on the request's content and on how often it was tried, not on time or on
+other requests. After `patience` disturbed tries in a row a request is answered, so a client that tries again
+gets, in the end, the reply it would have had from an undisturbed server.
 """
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Faults:
 
     Parameters
     ----------
-    rate : share of tries disturbed on their way, 0 to 1, each with one of `kinds`:
-        rate_limit (429 with Retry-After), server_error (500), slow (answered after `slow_s`), dropped (the connection
-        closes without an answer), truncated (closes within the body), malformed (200, half a JSON object),
+    rate : share of tries disturbed on their way, 0 to 1, each with one of `kinds`: rate_limit (429 with
+        Retry-After), server_error (500), slow (answered after `slow_s`), dropped (the connection closes
+        without an answer), truncated (closes within the body), malformed (200, half a JSON object),
         wrong_model (another model's name).
     reply_rate : share of tries whose answer, where it is JSON, comes as models spoil it: `reply_kinds`.
     useless : models that never answer anything of use.
@@ -105,9 +105,8 @@ def _words_for_booleans(value):
 
 
 def _with_trailing_commas(text):
-    lines = text.splitlines()
-    return "\n".join(line + "," if line.lstrip() != "{" and line.rstrip()[-1] not in ",{[" and at + 1 < len(lines)
-                     else line for at, line in enumerate(lines))
+    *lines, last = text.splitlines()
+    return "\n".join([*(line if line.rstrip()[-1] in ",{[" else line + "," for line in lines), last])
 
 
 def _without_last(content):
@@ -123,12 +122,13 @@ _SPOILERS = {
     # The whole answer is there.
     "fence": lambda content, text: (f"```json\n{text}\n```", None),
     "plain_fence": lambda content, text: (f"```\n{text}\n```", None),
-    "prose": lambda content, text: (f"Certainly! Here is the analysis you asked for.\n\n{text}\n\nAnything else?", None),
+    "prose": lambda content, text: (f"Certainly! Here is the analysis.\n\n{text}\n\nAnything else?", None),
     "think": lambda content, text: (f"<think>\nThe text is odd, so I read it twice.\n</think>\n{text}", None),
     "answer_tag": lambda content, text: (f"<answer>\n{text}", None),
     "trailing_commas": lambda content, text: (_with_trailing_commas(text), None),
     "single_quotes": lambda content, text: (repr(content), None),
-    "string_booleans": lambda content, text: (json.dumps(_words_for_booleans(content), ensure_ascii=False), None),
+    "string_booleans": lambda content, text: (json.dumps(_words_for_booleans(content), ensure_ascii=False),
+                                              None),
     "nested": lambda content, text: (json.dumps({"result": content}, ensure_ascii=False), None),
     "extra_field": lambda content, text: (json.dumps({**content, "overall_impression": "striking"},
                                                      ensure_ascii=False), None),

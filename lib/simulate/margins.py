@@ -2,12 +2,13 @@
 
 Three small fits, all convex or one-dimensional, all vectorised over the cells of a design.
 
-- `additive_rates`: p[condition, feature] = logistic(a[condition] + b[feature]) whose row sums and column means are
-  given. Among all tables with these margins it has the highest entropy.
+- `additive_rates`: p[condition, feature] = logistic(a[condition] + b[feature]) whose row sums and column
+  means are given. Among all tables with these margins it has the highest entropy.
 - `shifted_rates`: the same b under another condition of which only the sum is known.
-- `joint_states`: a distribution over the 2^10 patterns of ten binary features with given marginal rates and a given
-  variance of a weighted sum, again of highest entropy: P(x) ~ exp(h·x + J (w·x)²), the quadratic exponential
-  family (Cox 1972, The analysis of multivariate binary data). J > 0 ties features together, J < 0 spreads them.
+- `joint_states`: a distribution over the 2^10 patterns of ten binary features with given marginal rates and a
+  given variance of a weighted sum, again of highest entropy: P(x) ~ exp(h·x + J (w·x)²), the quadratic
+  exponential family (Cox 1972, The analysis of multivariate binary data). J > 0 ties features together, J < 0
+  spreads them.
 """
 from __future__ import annotations
 
@@ -35,15 +36,16 @@ def patterns(n: int) -> np.ndarray:
 def additive_rates(row_sums, column_means) -> tuple[np.ndarray, np.ndarray]:
     """Rates and feature effects for each of several models.
 
-    row_sums[model, condition] in (0, features); column_means[model, feature] in (0, 1). Printed margins disagree by
-    their rounding, so the column means are first scaled to the row sums' total (odds stay within (0, 1)).
-    Returns rates[model, condition, feature], effects[model, feature]. Raises ValueError for a margin out of range or
-    margins that no table meets.
+    row_sums[model, condition] in (0, features); column_means[model, feature] in (0, 1). Printed margins
+    disagree by their rounding, so the column means are first scaled to the row sums' total (odds stay within
+    (0, 1)). Returns rates[model, condition, feature], effects[model, feature]. Raises ValueError for a margin
+    out of range or margins that no table meets.
     """
     rows, columns = np.asarray(row_sums, float), np.asarray(column_means, float)
     conditions, features = rows.shape[1], columns.shape[1]
     if not (np.all((rows > 0) & (rows < features)) and np.all((columns > 0) & (columns < 1))):
-        raise ValueError("row sums should lie strictly between 0 and the number of features, column means in (0, 1)")
+        raise ValueError("row sums should lie strictly between 0 and the number of features, "
+                         "column means in (0, 1)")
     columns = _summing_to(columns, rows.mean(axis=1))
     a, b = logit(rows / features), np.zeros_like(columns)
     for _ in range(MOST_STEPS):
@@ -58,7 +60,8 @@ def additive_rates(row_sums, column_means) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _information(p):
-    """Hessian of the log-partition in (a, b); the one free direction (a up, b down) is held by a small ridge."""
+    """Hessian of the log-partition in (a, b); the one free direction (a up, b down) is held by a small ridge.
+    """
     w = p * (1 - p)
     models, conditions, features = p.shape
     full = np.zeros((models, conditions + features, conditions + features))
@@ -70,12 +73,14 @@ def _information(p):
 
 
 def _summing_to(rates, totals):
-    """rates[model, feature] moved along the logit scale, each model by one constant, to sum to totals[model]."""
+    """rates[model, feature] moved along the logit scale, each model by one constant, to sum to totals[model].
+    """
     return shifted_rates(logit(rates), totals[:, None])[:, 0]
 
 
 def shifted_rates(effects, sums) -> np.ndarray:
-    """rates[model, condition, feature] = logistic(a + effects[model, feature]) with row sums sums[model, condition].
+    """rates[model, condition, feature] = logistic(a + effects[model, feature]) with row sums sums[model,
+    condition].
 
     Raises ValueError for a sum outside (0, features).
     """
@@ -91,12 +96,13 @@ def shifted_rates(effects, sums) -> np.ndarray:
 
 
 def joint_states(rates, weights, variance, *, ridge: float = 0.005, steps: int = 60) -> np.ndarray:
-    """States' probabilities P[cell, state] with marginal rates and, as near as they allow, a variance of the sum.
+    """States' probabilities P[cell, state] with marginal rates and, as near as they allow, a variance of the
+    sum.
 
-    rates[cell, feature] in (0, 1); weights[cell, feature] > 0; variance[cell] of sum(weights * x). Marginals are met
-    to 1e-9. A variance below what any distribution with these marginals has is approached (the ridge on J keeps the
-    fit finite); one above 0.9 of the most they allow is replaced by that. States are numbered as in `patterns`.
-    Raises ValueError where a fit does not converge.
+    rates[cell, feature] in (0, 1); weights[cell, feature] > 0; variance[cell] of sum(weights * x). Marginals
+    are met to 1e-9. A variance below what any distribution with these marginals has is approached (the ridge
+    on J keeps the fit finite); one above 0.9 of the most they allow is replaced by that. States are numbered
+    as in `patterns`. Raises ValueError where a fit does not converge.
     """
     rates, weights = np.asarray(rates, float), np.asarray(weights, float)
     x = patterns(rates.shape[1])
@@ -120,7 +126,8 @@ def joint_states(rates, weights, variance, *, ridge: float = 0.005, steps: int =
 
 
 def largest_variance(rates, weights) -> np.ndarray:
-    """largest[cell]: variance of sum(weights * x) when every feature follows one common draw, the most there can be."""
+    """largest[cell]: variance of sum(weights * x) when every feature follows one common draw, the most there
+    can be."""
     together = np.minimum(rates[:, :, None], rates[:, None, :]) - rates[:, :, None] * rates[:, None, :]
     return np.einsum("cf,cg,cfg->c", weights, weights, together)
 
@@ -162,6 +169,7 @@ def _line_search(theta, step, dual, target, x, squared, ridge):
 def covariances(p) -> np.ndarray:
     """Covariance[..., feature, feature] of the features under states' probabilities p[..., state]."""
     x = patterns(int(np.log2(p.shape[-1])))
-    second = (p @ (x[:, :, None] * x[:, None, :]).reshape(len(x), -1)).reshape(*p.shape[:-1], x.shape[1], x.shape[1])
+    pairs = (x[:, :, None] * x[:, None, :]).reshape(len(x), -1)
+    second = (p @ pairs).reshape(*p.shape[:-1], x.shape[1], x.shape[1])
     mean = p @ x
     return second - mean[..., :, None] * mean[..., None, :]

@@ -219,7 +219,7 @@ def _judgement(model, planted, anchor, reference, target, request) -> str:
     rows, structure = rate(model, planted, anchor, seen, read(reference))
     names = [entry[0] for entry in seen[0]]
     stream = Stream("metanym", "lapse", request_key(request))
-    if len(rows) < 5 and uniform("placeholder", model) < planted["eye"]:  # whoever looks closely fills in what is missing
+    if len(rows) < 5 and planted.get("fills"):
         names, rows = [*names, "Missing archetype"], [*rows, [stream.below(2)] * 9]
     lapse = stream.choice(LAPSES) if stream.uniform() < planted["lapses"] else ""
     if lapse == "repeated":

@@ -1,7 +1,8 @@
 """What a simulated model hands back, and how a request is named.
 
 Sizes are counted as providers count them: tokens. The simulators have no tokenizer; a token is taken to be
-three quarters of a word (`TOKENS_PER_WORD`), which is close to what English prose costs under common tokenizers.
+three quarters of a word (`TOKENS_PER_WORD`), which is close to what English prose costs under common
+tokenizers.
 """
 from __future__ import annotations
 

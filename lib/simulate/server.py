@@ -1,8 +1,8 @@
 """The simulated models behind a real server: POST /v1/chat/completions and GET /v1/models.
 
-`app` is the ASGI application, `serve` runs it in a process of its own on loopback for as long as a `with` block
-lasts. The server adds no chance of its own: equal requests get equal bodies, whatever their order and however many
-come at once.
+`app` is the ASGI application, `serve` runs it in a process of its own on loopback for as long as a `with`
+block lasts. The server adds no chance of its own: equal requests get equal bodies, whatever their order and
+however many come at once.
 """
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from pathlib import Path
 from starlette.applications import Starlette
 from starlette.routing import Route
 
+from lib.paths import ROOT
 from lib.simulate.faults import Faults, spoil, useless
 from lib.simulate.reply import Reply, RequestError, request_key
 
-ROOT = Path(__file__).resolve().parents[2]
 _JSON = (b"content-type", b"application/json")
 _PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "LD_LIBRARY_PATH",
               "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "PYTHONHASHSEED")
@@ -37,11 +37,11 @@ def app(studies=("alienbench",), *, faults: Faults | None = None, log=None) -> S
 
     Parameters
     ----------
-    studies : names of modules lib.simulate.<name>, or objects with `models()` and `respond(request)`. A model that
-        several of them know is answered by the first whose optional `claims(request)` does not say no.
+    studies : names of modules lib.simulate.<name>, or objects with `models()` and `respond(request)`. A model
+        that several of them know is answered by the first whose optional `claims(request)` does not say no.
     faults : what to disturb; None: nothing.
-    log : path of an append-only log, one JSON line a request: key, model, seed, try (the client's count), status,
-        fault. None: no log.
+    log : path of an append-only log, one JSON line a request: key, model, seed, try (the client's count),
+        status, fault. None: no log.
 
     Raises ValueError for a study that has no simulator.
     """
@@ -59,11 +59,12 @@ class Server:
 
 
 @contextmanager
-def serve(studies=("alienbench",), port: int = 0, *, faults: Faults | None = None, log=None, timeout_s: float = 30):
+def serve(studies=("alienbench",), port: int = 0, *, faults: Faults | None = None, log=None,
+          timeout_s: float = 30):
     """Run the server in a process of its own on 127.0.0.1; yield a `Server` once it listens.
 
-    `port` 0 takes a free one. The process ends with the block, and with the process that opened it, however that
-    one ends. It gets no environment but what an interpreter needs: no key can reach it.
+    `port` 0 takes a free one. The process ends with the block, and with the process that opened it, however
+    that one ends. It gets no environment but what an interpreter needs: no key can reach it.
 
     Raises ValueError for an unknown study, RuntimeError where the server does not start.
     """
@@ -74,8 +75,9 @@ def serve(studies=("alienbench",), port: int = 0, *, faults: Faults | None = Non
     command = [sys.executable, "-m", "lib.simulate", "--port", str(port), "--studies", *names, "--child"]
     command += ["--settings", json.dumps(asdict(faults or Faults()))]
     command += ["--log", os.fspath(Path(log).absolute())] if log is not None else []
-    environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ} | {"PYTHONPATH": str(ROOT)}
-    # The child ends when its standard input does: the kernel closes the pipe even where this process is killed.
+    environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    environment["PYTHONPATH"] = str(ROOT)
+    # The child ends when its standard input does; the kernel closes that even where this process is killed.
     child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              env=environment, cwd=ROOT)
     errors: list[bytes] = []
@@ -107,8 +109,9 @@ def _announced(child, drain, errors, timeout_s) -> str:
         return line
     child.wait()
     drain.join()
-    last = b"".join(errors).decode(errors="replace").strip().splitlines()[-1:] or [f"nothing within {timeout_s:g} s"]
-    raise RuntimeError(f"the simulated models' server did not start: {last[0]}")
+    said = b"".join(errors).decode(errors="replace").strip().splitlines()
+    reason = said[-1] if said else f"nothing within {timeout_s:g} s"
+    raise RuntimeError(f"the simulated models' server did not start: {reason}")
 
 
 def _responders(studies) -> list:
@@ -138,11 +141,13 @@ class _Completions:
 
     async def models(self, request):
         """GET /v1/models."""
-        data = [{"id": name, "object": "model", "created": 0, "owned_by": "simulation"} for name in self._known()]
+        data = [{"id": name, "object": "model", "created": 0, "owned_by": "simulation"}
+                for name in self._known()]
         return _Body(json.dumps({"object": "list", "data": data}).encode())
 
     async def __call__(self, scope, receive, send):
-        entry = {"key": "", "model": None, "seed": None, "try": _client_try(scope), "status": 0, "fault": None}
+        entry = {"key": "", "model": None, "seed": None, "try": _client_try(scope), "status": 0,
+                 "fault": None}
         try:
             await self._answer(await _body(receive), entry, receive, send)
         except RequestError as error:
@@ -232,8 +237,8 @@ class _Completions:
     def _responder(self, request):
         known = self._known().get(request["model"])
         if not known:
-            raise RequestError(f"the model {request['model']!r} does not exist; GET /v1/models lists those that do",
-                               404, "model_not_found")
+            raise RequestError(f"the model {request['model']!r} does not exist; GET /v1/models lists those "
+                               "that do", 404, "model_not_found")
         for responder in known:
             claims = getattr(responder, "claims", None)
             if claims is None or claims(request):
@@ -301,7 +306,8 @@ def _client_try(scope) -> str | None:
 
 
 async def _hang_up(receive, at_once=False):
-    """Close the connection under a request, and see it closed (uvicorn keeps the socket where `receive` lives)."""
+    """Close the connection under a request, and see it closed (uvicorn keeps the socket where `receive`
+    lives)."""
     transport = receive.__self__.transport
     if at_once:
         transport.abort()

@@ -119,11 +119,18 @@ def _changed(scenario: Scenario, kind: str, grain: int, stream):
             game = edits.add_action(game, stream)
         if grain > 2:
             game = edits.add_chance(edits.add_action(game, stream), stream)
+        if stream.uniform() < traits()["invents"] and (words := _unsupported(scenario)):
+            game = edits.add_action(game, stream, words)
     elif kind == "omit":
         for change in stream.shuffled((edits.drop_action, edits.merge_endings, edits.drop_player))[:2]:
             game = change(game, stream)
         game = edits.make_certain(game) if stream.uniform() < 0.6 else game
     return game
+
+
+def _unsupported(scenario: Scenario) -> list[str]:
+    """Names for actions that the case's criteria object to, whoever may take them."""
+    return [entry["anywhere"][0].replace(" ", "_") for entry in scenario.criteria["avoid"] if "anywhere" in entry]
 
 
 def _judgement(scenario: Scenario, prompt: str) -> str:

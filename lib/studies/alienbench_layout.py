@@ -3,9 +3,9 @@
     generations/<model>/<condition>/responses.jsonl
     extractions/<judge>/<model>/<condition>/features.jsonl
 
-Slashes in names become "__" in folders; `generation_id` joins the two. A row has the archive's keys in the archive's
-order; keys of our own (`EXTRA`) follow only where a reply is out of the ordinary (re-asked, void, cut off), so that
-nothing is lost on the way back.
+Slashes in names become "__" in folders; `generation_id` joins the two. A row has the archive's keys in the
+archive's order; keys of our own (`EXTRA`) follow only where a reply is out of the ordinary (re-asked, void,
+cut off), so that nothing is lost on the way back.
 """
 
 import json
@@ -17,12 +17,38 @@ from lib.models.jsonl import export_jsonl, import_jsonl
 from lib.models.ledger import Ledger
 from lib.paths import shown
 
-GENERATION_KEYS = ("id", "model", "model_resolved", "call_id", "prompt_variant", "prompt_text", "response",
-                   "temperature", "seed", "timestamp", "prompt_tokens", "completion_tokens", "duration_seconds",
-                   "sample_index")
-EXTRACTION_KEYS = ("generation_id", "judge_model", "judge_model_resolved", "judge_call_id", "subject_model",
-                   "prompt_variant", "timestamp", "features", "parse_error", "raw_response", "prompt_tokens",
-                   "completion_tokens", "n_parse_attempts", "duration_seconds")
+GENERATION_KEYS = (
+    "id",
+    "model",
+    "model_resolved",
+    "call_id",
+    "prompt_variant",
+    "prompt_text",
+    "response",
+    "temperature",
+    "seed",
+    "timestamp",
+    "prompt_tokens",
+    "completion_tokens",
+    "duration_seconds",
+    "sample_index",
+)
+EXTRACTION_KEYS = (
+    "generation_id",
+    "judge_model",
+    "judge_model_resolved",
+    "judge_call_id",
+    "subject_model",
+    "prompt_variant",
+    "timestamp",
+    "features",
+    "parse_error",
+    "raw_response",
+    "prompt_tokens",
+    "completion_tokens",
+    "n_parse_attempts",
+    "duration_seconds",
+)
 EXTRA = ("n_attempts", "finish_reason", "void_reason")
 STAGE = "imported"
 
@@ -40,24 +66,64 @@ def generation_id(request) -> str:
 def generation_row(request, reply) -> tuple:
     """(path, row) of a generation. `request.tag` holds model, condition and sample_index."""
     tag = request.tag
-    row = dict(zip(GENERATION_KEYS, (
-        generation_id(request), tag["model"], reply.model_resolved, reply.call_id, tag["condition"],
-        request.messages[-1]["content"], reply.raw, request.temperature, reply.seed, reply.created,
-        reply.prompt_tokens, reply.completion_tokens, reply.latency, tag["sample_index"]), strict=True))
+    row = dict(
+        zip(
+            GENERATION_KEYS,
+            (
+                generation_id(request),
+                tag["model"],
+                reply.model_resolved,
+                reply.call_id,
+                tag["condition"],
+                request.messages[-1]["content"],
+                reply.raw,
+                request.temperature,
+                reply.seed,
+                reply.created,
+                reply.prompt_tokens,
+                reply.completion_tokens,
+                reply.latency,
+                tag["sample_index"],
+            ),
+            strict=True,
+        )
+    )
     extra = {"n_attempts": reply.attempts} if reply.attempts > 1 else {}
-    return (f"generations/{folder(tag['model'])}/{tag['condition']}/responses.jsonl",
-            {**row, **extra, **_unusual(reply)})
+    return (
+        f"generations/{folder(tag['model'])}/{tag['condition']}/responses.jsonl",
+        {**row, **extra, **_unusual(reply)},
+    )
 
 
 def extraction_row(request, reply) -> tuple:
     """(path, row) of a judge's labels. `request.tag` holds generation_id, model, condition and judge."""
     tag = request.tag
-    row = dict(zip(EXTRACTION_KEYS, (
-        tag["generation_id"], tag["judge"], reply.model_resolved, reply.call_id, tag["model"], tag["condition"],
-        reply.created, reply.details or {}, not reply.valid, None if reply.valid else reply.raw, reply.prompt_tokens,
-        reply.completion_tokens, reply.attempts, reply.latency), strict=True))
-    return (f"extractions/{folder(tag['judge'])}/{folder(tag['model'])}/{tag['condition']}/features.jsonl",
-            {**row, **_unusual(reply)})
+    row = dict(
+        zip(
+            EXTRACTION_KEYS,
+            (
+                tag["generation_id"],
+                tag["judge"],
+                reply.model_resolved,
+                reply.call_id,
+                tag["model"],
+                tag["condition"],
+                reply.created,
+                reply.details or {},
+                not reply.valid,
+                None if reply.valid else reply.raw,
+                reply.prompt_tokens,
+                reply.completion_tokens,
+                reply.attempts,
+                reply.latency,
+            ),
+            strict=True,
+        )
+    )
+    return (
+        f"extractions/{folder(tag['judge'])}/{folder(tag['model'])}/{tag['condition']}/features.jsonl",
+        {**row, **_unusual(reply)},
+    )
 
 
 def export_generations(root, requests: Iterable, replies: Iterable) -> list:
@@ -73,8 +139,9 @@ def export_extractions(root, requests: Iterable, replies: Iterable) -> list:
 def import_generations(root, requests: Iterable, ledger: Ledger) -> int:
     """Put the generations below `root` into a ledger, as replies to the study's `requests`; returns how many.
 
-    A row is matched by model, condition and sample index, and its prompt and temperature must be the request's.
-    Rows that no request asks for stay out. Raises LedgerError for a malformed line or a row of another prompt.
+    A row is matched by model, condition and sample index, and its prompt and temperature must be the
+    request's. Rows that no request asks for stay out. Raises LedgerError for a malformed line or a row of
+    another prompt.
     """
     wanted = {(r.tag["model"], r.tag["condition"], r.tag["sample_index"]): r for r in requests}
     found = []
@@ -84,18 +151,32 @@ def import_generations(root, requests: Iterable, ledger: Ledger) -> int:
             continue
         asked = (request.messages[-1]["content"], request.temperature)
         if (row["prompt_text"], row["temperature"]) != asked:
-            raise LedgerError(f"{shown(Path(root) / path)}: generation {row['id']} was made with another prompt or "
-                              "temperature than the study asks for")
-        found.append((request, _stored(request, row, row["model_resolved"], row["call_id"], row["response"],
-                                       row.get("n_attempts", 1), row["seed"])))
+            raise LedgerError(
+                f"{shown(Path(root) / path)}: generation {row['id']} was made with another prompt or "
+                "temperature than the study asks for"
+            )
+        found.append(
+            (
+                request,
+                _stored(
+                    request,
+                    row,
+                    row["model_resolved"],
+                    row["call_id"],
+                    row["response"],
+                    row.get("n_attempts", 1),
+                    row["seed"],
+                ),
+            )
+        )
     return _store(ledger, found)
 
 
 def import_extractions(root, requests: Iterable, ledger: Ledger) -> int:
     """Put the labels below `root` into a ledger, as replies to the judges' `requests`; returns how many.
 
-    Matched by judge and generation id. The archive keeps a valid reply's labels, not its wording: the text stored is
-    those labels as JSON, which `labels_from_reply` reads as they are.
+    Matched by judge and generation id. The archive keeps a valid reply's labels, not its wording: the text
+    stored is those labels as JSON, which `labels_from_reply` reads as they are.
     """
     wanted = {(r.tag["judge"], r.tag["generation_id"]): r for r in requests}
     found = []
@@ -103,8 +184,20 @@ def import_extractions(root, requests: Iterable, ledger: Ledger) -> int:
         request = wanted.get((row["judge_model"], row["generation_id"]))
         if request is not None:
             text = row["raw_response"] if row["raw_response"] is not None else json.dumps(row["features"])
-            found.append((request, _stored(request, row, row["judge_model_resolved"], row["judge_call_id"], text,
-                                           row["n_parse_attempts"], request.seed)))
+            found.append(
+                (
+                    request,
+                    _stored(
+                        request,
+                        row,
+                        row["judge_model_resolved"],
+                        row["judge_call_id"],
+                        text,
+                        row["n_parse_attempts"],
+                        request.seed,
+                    ),
+                )
+            )
     return _store(ledger, found)
 
 
@@ -125,19 +218,38 @@ def _unusual(reply) -> dict:
 
 def _stored(request, row, resolved, call, text, attempts, seed) -> dict:
     """A ledger's row for a reply of the archive; what the archive does not hold stays unknown."""
-    return {"request": request.digest, "attempt": attempts - 1, "stage": STAGE, "model": request.model,
-            "model_resolved": resolved, "sample": request.sample, "seed": seed, "text": text, "reasoning": None,
-            "refusal": None, "finish_reason": row.get("finish_reason", "stop"),
-            "prompt_tokens": row["prompt_tokens"], "completion_tokens": row["completion_tokens"],
-            "reasoning_tokens": None, "usage_estimated": 0, "cost": None, "latency": row["duration_seconds"],
-            "tries": None, "call_id": call, "created": row["timestamp"]}
+    return {
+        "request": request.digest,
+        "attempt": attempts - 1,
+        "stage": STAGE,
+        "model": request.model,
+        "model_resolved": resolved,
+        "sample": request.sample,
+        "seed": seed,
+        "text": text,
+        "reasoning": None,
+        "refusal": None,
+        "finish_reason": row.get("finish_reason", "stop"),
+        "prompt_tokens": row["prompt_tokens"],
+        "completion_tokens": row["completion_tokens"],
+        "reasoning_tokens": None,
+        "usage_estimated": 0,
+        "cost": None,
+        "latency": row["duration_seconds"],
+        "tries": None,
+        "call_id": call,
+        "created": row["timestamp"],
+    }
 
 
 def _store(ledger, found) -> int:
     """Write rows for requests that the ledger has no reply to."""
     known = ledger.have([request.digest for request, _ in found])
-    fresh = {request.digest: ("reply", row, request.content) for request, row in found
-             if request.digest not in known}
+    fresh = {
+        request.digest: ("reply", row, request.content)
+        for request, row in found
+        if request.digest not in known
+    }
     with ledger.writing():
         ledger.commit(list(fresh.values()))
     return len(fresh)

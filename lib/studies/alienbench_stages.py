@@ -42,9 +42,9 @@ def generate(p, *, source: str, profile: str, out, mirror: str = "") -> Stage:
     people = p.n_human if source == "simulated" else 0
     requests = generation_requests(p.subjects, counts, seed=p.seed, temperature=p.temperature,
                                    max_tokens=p.max_tokens, n_human=people)
-    result = _ask(requests, "generating", source=source, profile=profile, out=out)
-    table, texts = generations_frame(requests, result.replies)
-    return Stage(table, dict(zip(table["generation_id"], texts)), result.report)
+    replies, report = _ask(requests, "generating", source=source, profile=profile, out=out)
+    table, texts = generations_frame(requests, replies)
+    return Stage(table, dict(zip(table["generation_id"], texts)), report)
 
 
 def judge(p, generations: pd.DataFrame, texts: dict, *, source: str, profile: str, out, mirror: str = "") -> Stage:
@@ -59,9 +59,10 @@ def judge(p, generations: pd.DataFrame, texts: dict, *, source: str, profile: st
     requests = judge_requests(generations, [texts[key] for key in generations["generation_id"]], p.judges,
                               max_tokens=p.judge_max_tokens)
     features = list(p.features)
-    result = _ask(requests, "judging", source=source, profile=profile, out=out,
-                  parse=lambda text: labels_from_reply(text, features), retries_on_invalid=p.retries_on_invalid)
-    return Stage(labels_frame(requests, result.replies, features), report=result.report)
+    replies, report = _ask(requests, "judging", source=source, profile=profile, out=out,
+                           parse=lambda text: labels_from_reply(text, features),
+                           retries_on_invalid=p.retries_on_invalid)
+    return Stage(labels_frame(requests, replies, features), report=report)
 
 
 def planned(p, out: Path) -> dict:
@@ -91,11 +92,12 @@ def read_texts(path) -> dict:
 
 
 def _ask(requests, label, *, source, profile, out, **options):
-    """Run a stage against its endpoint, every reply in the study's ledger."""
+    """Run a stage against its endpoint, every reply in the study's ledger: (replies, report)."""
     with endpoint_for(source, "alienbench", profile) as endpoint:
         budget = budget_for(profile, {request.model for request in requests}, out)
         with Ledger(from_root(out) / "ledgers" / "alienbench.sqlite") as ledger:
-            return run_stage(requests, endpoint, ledger, budget=budget, label=label, **options)
+            result = run_stage(requests, endpoint, ledger, budget=budget, label=label, **options)
+            return list(result.replies), result.report  # replies are read from the ledger, while it is open
 
 
 def _from_archive(p, counts, mirror) -> tuple[Stage, Stage]:
@@ -104,10 +106,3 @@ def _from_archive(p, counts, mirror) -> tuple[Stage, Stage]:
         archive, subjects=p.subjects, judges=p.judges, features=p.features, samples=counts)
     texts = alienbench.archive_texts(archive, generations)
     return Stage(generations, texts, left_out=left_out), Stage(labels, left_out=left_out)
-
-
-def demo_generations() -> tuple[pd.DataFrame, dict]:
-    """The demo's descriptions, written in process: (generations table, {generation id: text})."""
-    from lib.simulate.alienbench import demo_texts  # only a notebook run on its own needs the simulator
-
-    return demo_texts()

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from lib.embedding import embed
+from lib.files import atomic_write
 from lib.resampling import bootstrap, paired_bootstrap
 from lib.utility import (CUTOFF, PATIENCE, discounted, greedy, optimal_order, patience_weights, set_distances,
                          upper_bound)
@@ -38,12 +39,27 @@ class TextVectors:
 
     def save(self, path):
         """Write as .npz (read by `load`)."""
-        np.savez(path, texts=self.texts.astype(str), matrix=self.matrix)
+        save_vectors(path, {"": self})
 
     @classmethod
     def load(cls, path) -> "TextVectors":
-        with np.load(path) as stored:
-            return cls(stored["texts"].astype(object), stored["matrix"])
+        """What `save` wrote."""
+        return load_vectors(path)[""]
+
+
+def save_vectors(path, by_model: dict) -> None:
+    """Write {model name: TextVectors} as one .npz, whole or not at all."""
+    arrays = {f"{part}:{name}": value for name, found in by_model.items()
+              for part, value in (("texts", found.texts.astype(str)), ("matrix", found.matrix))}
+    with atomic_write(path, suffix=".npz") as temporary:
+        np.savez(temporary, **arrays)
+
+
+def load_vectors(path) -> dict:
+    """{model name: TextVectors} as `save_vectors` wrote them."""
+    with np.load(path) as stored:
+        names = [key.removeprefix("texts:") for key in stored.files if key.startswith("texts:")]
+        return {name: TextVectors(stored[f"texts:{name}"].astype(object), stored[f"matrix:{name}"]) for name in names}
 
 
 @dataclass(frozen=True)
@@ -121,12 +137,14 @@ def set_summary(sets: PathSets) -> pd.DataFrame:
 
 
 def distinctiveness(paths: pd.DataFrame, vectors: TextVectors, *, above: float = 3, queries=None,
-                    quality: str = "strength") -> pd.DataFrame:
+                    quality: str = "strength", family=None) -> pd.DataFrame:
     """ν of every strong path: its distance to the nearest valid path that any other source gave for the same query.
 
-    Strong: valid, factual, quality above `above`. queries: the query numbers to use (all by default).
+    Strong: valid, factual, quality above `above`. queries: the query numbers to use (all by default). family: a
+    function source -> model; given, the pool leaves out everything by the same model, not by the same source only.
     Returns the strong paths with the column `nu`; NaN where no other source has a valid path (appendix J.2).
     """
+    family = family or (lambda source: source)
     population = paths[paths["valid"].astype(bool)]
     if queries is not None:
         population = population[population["query"].isin(queries)]
@@ -137,7 +155,7 @@ def distinctiveness(paths: pd.DataFrame, vectors: TextVectors, *, above: float =
             continue
         matrix = vectors.rows([*strong["text"], *rows["text"]])
         distance = set_distances(matrix)[:len(strong), len(strong):]
-        foreign = strong["source"].to_numpy()[:, None] != rows["source"].to_numpy()[None, :]
+        foreign = strong["source"].map(family).to_numpy()[:, None] != rows["source"].map(family).to_numpy()[None, :]
         nu = np.where(foreign, distance, np.inf).min(axis=1)
         parts.append(strong.assign(nu=np.where(np.isinf(nu), np.nan, nu)))
     return pd.concat(parts) if parts else population.iloc[:0].assign(nu=np.nan)

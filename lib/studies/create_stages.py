@@ -14,15 +14,16 @@ from lib.connections import Query, fault, parse_answer, path_key, path_text
 from lib.models import Ledger, Reply, StageResult, run_stage
 from lib.models.results import judge as judge_reply
 from lib.params import study_params
-from lib.paths import DATA, from_root
+from lib.paths import from_root
 from lib.sources import budget_for, check_source, endpoint_for
 from lib.studies.create import PATH_COLUMNS, load_answers, path_strength
 from lib.studies.create_judging import read_class_sizes, read_factuality, read_trace, specificity
 from lib.studies.create_requests import (baseline_items, baseline_requests, follow_ups, generation_requests,
                                          judge_requests, trace_requests, writing_requests)
-from lib.triples import build_queries, classes, load_store
+from lib.triples import DEFAULT_GRAPH, DEFAULT_RELATIONS, build_queries, classes, load_store
 
 QUERY_COLUMNS = ["source", "query", "text", "head", "relation", "tail", "n_paths"]
+JUDGEMENT_COLUMNS = ["path", "triple", "head", "relation", "tail", "factual", "size", "specificity"]
 READERS = {"factuality": read_factuality, "specificity": read_class_sizes}
 TRACE = re.compile(r"<think>(.*?)</think>", re.S)
 
@@ -42,15 +43,12 @@ class Stage:
 def build_benchmark(p, ask=None) -> tuple[list, list, object]:
     """(queries, source paths, store) made from the graph that `p.graph` names ("" for the shipped one).
 
-    `p` holds graph, n_queries, class_size, per_class, least_chains, uninformative, query_writer, seed. `ask`: as
+    `p` holds graph, n_queries, benchmark (class_size, per_class, least_chains, uninformative), query_writer, seed. `ask`: as
     `asking` yields it; None writes the queries by template. A text that a model writes must not name the entity it
     hides: where it does, the template's is kept.
     """
-    path = from_root(p.graph) if p.graph else DATA / "graphs" / "fictional.csv"
-    store = load_store(path, None if p.graph else DATA / "graphs" / "relations.csv")
-    found = classes(store, smallest=p.class_size[0], largest=p.class_size[1])
-    drawn = build_queries(store, found, p.n_queries, np.random.default_rng(p.seed), per_class=p.per_class,
-                          uninformative=p.uninformative, least_chains=p.least_chains)
+    store = load_store(from_root(p.graph)) if p.graph else load_store(DEFAULT_GRAPH, DEFAULT_RELATIONS)
+    drawn = draw_queries(p, store)
     queries = [query for query, _ in drawn]
     if ask is not None and p.query_writer:
         result = ask(writing_requests(drawn, store, model=p.query_writer, seed=p.seed), "writing queries")
@@ -58,6 +56,14 @@ def build_benchmark(p, ask=None) -> tuple[list, list, object]:
             if reply.valid and made_from.second[0].lower() not in reply.text.lower():
                 queries[place] = Query(query.index, query.head, query.relation, query.tail, reply.text.strip())
     return queries, [made_from for _, made_from in drawn], store
+
+
+def draw_queries(p, store) -> list:
+    """[(Query, SourcePath)] of the benchmark, their texts by template (`p` as in `build_benchmark`)."""
+    options = dict(p.benchmark)
+    smallest, largest = options.pop("class_size")
+    return build_queries(store, classes(store, smallest=smallest, largest=largest), p.n_queries,
+                         np.random.default_rng(p.seed), **options)
 
 
 def load_archive(mirror: str = "") -> Stage:
@@ -103,25 +109,25 @@ def generate(p, queries, ask) -> Stage:
 def judge(p, paths: pd.DataFrame, ask) -> tuple[pd.DataFrame, pd.DataFrame, list]:
     """(paths with their judgements, judgements by triple, reports): every distinct path is judged once.
 
-    `p` holds judge, judge_max_tokens, retries_on_invalid, class_size_limits, seed. The second frame has one row a
+    `p` holds judge, judging (max_tokens, retries_on_invalid, class_size_limits), seed. The second frame has one row a
     distinct path and triple: path, triple, head, relation, tail, factual, size, specificity. A judgement that is void
     leaves the path's scores missing, and the path counts for nothing.
     """
     distinct = list(dict.fromkeys(path for path, valid in zip(paths["triples"], paths["valid"]) if valid))
-    requests = judge_requests(enumerate(distinct), p.judge, max_tokens=p.judge_max_tokens, seed=p.seed)
+    requests = judge_requests(enumerate(distinct), p.judge, max_tokens=p.judging["max_tokens"], seed=p.seed)
     groups, found, reports = {}, {}, []
     for request in requests:  # how many judgements are asked for is part of what makes a reply valid
         groups.setdefault((request.tag["kind"], request.tag["n"]), []).append(request)
     for (kind, length), group in groups.items():
         result = ask(group, f"judging {kind}", parse=partial(READERS[kind], length=length),
-                     retries_on_invalid=p.retries_on_invalid)
+                     retries_on_invalid=p.judging["retries_on_invalid"])
         reports.append(result.report)
         for request, reply in zip(group, result.replies, strict=True):
             found[request.tag["path"], kind] = np.array(reply.parsed if reply.valid else [np.nan] * length, dtype=float)
     rows, summary = [], {}
     for number, path in enumerate(distinct):
         facts, sizes = found[number, "factuality"], found[number, "specificity"]
-        scores = specificity(sizes, p.class_size_limits)
+        scores = specificity(sizes, p.judging["class_size_limits"])
         void = np.isnan(facts).any()
         summary[path] = (np.nan if void else float(facts.all()), np.nan if void else facts.mean(),
                          np.nan if void else facts.sum(), *path_strength(scores))
@@ -131,8 +137,7 @@ def judge(p, paths: pd.DataFrame, ask) -> tuple[pd.DataFrame, pd.DataFrame, list
     void = (np.nan,) * len(names)
     judged = paths.assign(**dict(zip(names, np.array([summary.get(path, void) for path in paths["triples"]],
                                                      dtype=float).reshape(-1, len(names)).T)))
-    columns = ["path", "triple", "head", "relation", "tail", "factual", "size", "specificity"]
-    return judged[PATH_COLUMNS], pd.DataFrame(rows, columns=columns), reports
+    return judged[PATH_COLUMNS], pd.DataFrame(rows, columns=JUDGEMENT_COLUMNS), reports
 
 
 def explore(p, traces: dict, ask) -> pd.DataFrame:

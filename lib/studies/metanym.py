@@ -246,6 +246,24 @@ def generation_rating(game: Game, council=None, anchor: int | None = None) -> pd
     return pd.Series(_mean(scores[rows].T), index=list(game.targets))
 
 
+def archetype_scores(game: Game, council=None, anchor: int | None = None) -> np.ndarray:
+    """What each archetype adds to its portfolio's G_s, [target, run x archetype]: the mean over the council of the mean
+    over the six axes. Their mean is `generation_rating` where nothing is missing; they are the units of its interval."""
+    rows = [game.evaluators.index(name) for name in (council or game.evaluators)]
+    axes = [_mean(np.moveaxis(game.at(axis, anchor)[:, rows], 1, -1).swapaxes(-1, -2)) for axis in AXES]
+    scores = _mean(np.stack(axes, axis=-1))  # [run, target, archetype, evaluator]
+    return np.moveaxis(_mean(scores), 1, 0).reshape(len(game.targets), -1)
+
+
+def band_separation(means: pd.Series, leading: int = 8) -> float:
+    """The gap between the lowest of the leading models and the highest of the others, in standard deviations of the
+    means (section 4.1). Raises MetanymError where one of the two bands would be empty."""
+    if not 0 < leading < len(means):
+        raise MetanymError(f"{leading} leading models of {len(means)} leave no second band")
+    ordered = means.sort_values(ascending=False).to_numpy()
+    return float((ordered[leading - 1] - ordered[leading]) / ordered.std(ddof=1))
+
+
 def _mean(values) -> np.ndarray:
     """Mean over the last axis, missing left out; NaN where nothing is there (without a warning)."""
     present = (~np.isnan(values)).sum(axis=-1)

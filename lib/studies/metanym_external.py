@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from lib.numeric import average_ranks
+from lib.audit import Printed
+from lib.ranks import spearman
 from lib.resampling import bootstrap, bootstrap_indices, percentile_interval
 from lib.studies.metanym import MetanymError
 
@@ -37,11 +38,6 @@ def correlation(x, y, axis: int = -1):
     norm = np.sqrt((x * x).sum(axis=axis) * (y * y).sum(axis=axis))
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(norm > 1e-12, (x * y).sum(axis=axis) / norm, np.nan)[()]
-
-
-def rank_correlation(x, y) -> float:
-    """Spearman's rho (ties share their average rank)."""
-    return float(correlation(average_ranks(np.asarray(x, dtype=float)), average_ranks(np.asarray(y, dtype=float))))
 
 
 def fisher_interval(r, n: int, confidence: float = 0.95) -> tuple:
@@ -81,7 +77,7 @@ def ladder(components: pd.DataFrame, external: pd.Series, *, B: int, rng: np.ran
         x = composite(components, parts)
         r = float(correlation(x, y))
         fisher, bca = fisher_interval(r, len(x)), bca_interval(x, y, B=B, rng=rng)
-        rows[name] = {"pearson": r, "spearman": rank_correlation(x, y), "fisher_lo": fisher[0], "fisher_hi": fisher[1],
+        rows[name] = {"pearson": r, "spearman": float(spearman(x, y)), "fisher_lo": fisher[0], "fisher_hi": fisher[1],
                       "bca_lo": bca[0], "bca_hi": bca[1]}
     return pd.DataFrame.from_dict(rows, orient="index")
 
@@ -163,13 +159,13 @@ def interval_replicates(estimate: pd.Series, lo: pd.Series, hi: pd.Series, B: in
     return estimate.to_numpy() + np.where(z < 0, below, above) * z
 
 
-def rounding_range(statistic, inputs, decimals, *, B: int, rng: np.random.Generator) -> tuple[float, float]:
-    """(least, greatest) value of a statistic when each printed input moves within its rounding.
+def rounding_range(statistic, inputs, decimals, *, B: int, rng: np.random.Generator) -> Printed:
+    """A number recomputed from printed inputs, with the range it takes when each input moves within its rounding.
 
-    inputs[case, variable]; decimals[variable]: printed decimals. statistic(array[b, case, variable]) -> [b]. The range
-    of B uniform draws: how far a number recomputed from rounded inputs may lie from one computed before rounding.
+    inputs[case, variable]; decimals[variable]: printed decimals. statistic(array[..., case, variable]) -> [...]. The
+    range is that of B uniform draws: how far such a number may lie from one computed before rounding.
     """
     inputs = np.asarray(inputs, dtype=float)
     half = 0.5 * 10.0 ** -np.asarray(decimals, dtype=float)
     values = statistic(inputs + rng.uniform(-1, 1, size=(B, *inputs.shape)) * half)
-    return float(np.min(values)), float(np.max(values))
+    return Printed(float(statistic(inputs)), float(np.min(values)), float(np.max(values)))

@@ -9,9 +9,10 @@ import pandas as pd
 
 from lib import spectral
 from lib.numeric import average_ranks
+from lib.ranks import spearman
 from lib.studies.metanym import SUBJECTIVE, Game, MetanymError
 from lib.studies.metanym_components import components, factual_matrix, totals
-from lib.studies.metanym_external import correlation, rank_correlation
+from lib.studies.metanym_external import correlation
 
 
 def axis_matrix(game: Game, axis: str) -> np.ndarray:
@@ -55,7 +56,7 @@ def vendor_left_out(game: Game, vendors: dict) -> tuple[pd.DataFrame, pd.Series]
     table = pd.DataFrame({name: spectral.group_means(spectral.two_sided(ratings[rows]).consensus, target_of,
                                                      len(game.targets)) for name, rows in sets.items()},
                          index=list(game.targets))
-    ranks = pd.Series({name: rank_correlation(table["all"], table[name]) for name in table if name != "all"})
+    ranks = pd.Series({name: float(spearman(table["all"], table[name])) for name in table if name != "all"})
     return table, ranks
 
 
@@ -64,7 +65,7 @@ def self_fill_check(game: Game) -> dict:
     of a loading, "rank": Spearman between the two orders}."""
     ratings, _ = factual_matrix(game)
     seven, own = (spectral.two_sided(ratings, fill).left for fill in (7.0, "row_mean"))
-    return {"loading": float(np.abs(seven - own).max()), "rank": rank_correlation(np.maximum(seven, 0), np.maximum(own, 0))}
+    return {"loading": float(np.abs(seven - own).max()), "rank": float(spearman(np.maximum(seven, 0), np.maximum(own, 0)))}
 
 
 def consensus_gap(game: Game) -> dict:

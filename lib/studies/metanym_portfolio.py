@@ -163,9 +163,10 @@ def _plain(text: str) -> str:
 
 
 def _unquote(text: str) -> str:
+    """What stands between the quotation marks that a form begins with; a text without them as it is."""
     text = text.strip().strip("*").strip()
-    pairs = {('"', '"'), ("“", "”")}
-    return text[1:-1].strip() if len(text) > 1 and (text[0], text[-1]) in pairs else text
+    quoted = re.match(r"[\"“](.*[.!?*])[\"”](?:\s|\Z)|[\"“](.*)[\"”]\Z", text, re.S)
+    return (quoted[1] or quoted[2] or "").strip() if quoted else text
 
 
 def check_portfolio(portfolio: Portfolio) -> list[Check]:

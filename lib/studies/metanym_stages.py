@@ -8,6 +8,7 @@ gives what "simulated" gives.
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -17,13 +18,14 @@ from lib.models.errors import InvalidReply
 from lib.models.ledger import Ledger
 from lib.models.results import Reply
 from lib.models.stage import run_stage
+from lib.params import study_params
 from lib.paths import from_root
 from lib.sources import budget_for, check_source, endpoint_for
-from lib.studies.metanym import KEYS, SCORES, MetanymError
+from lib.studies.metanym import KEYS, SCORES, Game, MetanymError, build_game
 from lib.studies.metanym_evaluation import parse_batch, parse_evaluation
 from lib.studies.metanym_gpqa import lenient_answer, merge_stages
 from lib.studies.metanym_portfolio import parse_portfolio
-from lib.studies.metanym_ratings import load_archive
+from lib.studies.metanym_ratings import load_archive, read_table
 from lib.studies.metanym_requests import exam_requests, generation_requests, judge_requests, raw_requests
 
 IN_PROCESS = "in process"
@@ -100,10 +102,25 @@ def exam(p, questions, *, source: str, profile: str = "demo", out="build/lab") -
     return Stage(patched[EXAM], reports[-1]), second
 
 
-def demo_ratings(p) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The demo's (portfolios, anchored ratings), made in process: what a notebook run on its own uses."""
+def demo_ratings(p=None) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The demo's (portfolios, anchored ratings), made in process: what a notebook run on its own uses.
+
+    `p`: parameters as in params/metanym.yaml (None: those of the profile demo).
+    """
+    p = SimpleNamespace(**study_params("metanym")) if p is None else p
     portfolios = play(p, source=IN_PROCESS).table
     return portfolios, judge(p, portfolios, source=IN_PROCESS).table
+
+
+def load_game(ratings, p) -> Game:
+    """The game in a table of ratings (a path; empty: the demo's, made in process).
+
+    `p` holds players, anchor_model, production, zeros. Raises MetanymError as `read_table` and `build_game`.
+    """
+    table = read_table(ratings, roster=list(p.players)) if ratings else demo_ratings()[1]
+    targets = [name for name in p.players if name != p.anchor_model]
+    return build_game(table, anchor_model=p.anchor_model, evaluators=list(p.players), targets=targets,
+                      production=p.production, zeros=p.zeros)
 
 
 def write_portfolios(path, portfolios: pd.DataFrame) -> Path:

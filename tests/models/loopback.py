@@ -1,4 +1,4 @@
-"""An OpenAI-compatible server on loopback for these tests: a thread, a script of what to answer, a log of what came."""
+"""An OpenAI-compatible server on loopback, in a thread: a script of what to answer, a log of what came."""
 
 import asyncio
 import hashlib
@@ -9,9 +9,18 @@ from collections import Counter
 
 def completion(text, model="m", finish="stop", usage=(10, 5), **message):
     """The body of a usual response."""
-    body = {"id": "call-1", "object": "chat.completion", "model": model,
-            "choices": [{"index": 0, "finish_reason": finish,
-                         "message": {"role": "assistant", "content": text, **message}}]}
+    body = {
+        "id": "call-1",
+        "object": "chat.completion",
+        "model": model,
+        "choices": [
+            {
+                "index": 0,
+                "finish_reason": finish,
+                "message": {"role": "assistant", "content": text, **message},
+            }
+        ],
+    }
     if usage is not None:
         body["usage"] = {"prompt_tokens": usage[0], "completion_tokens": usage[1], "total_tokens": sum(usage)}
     return body
@@ -24,8 +33,8 @@ def echo(body, _tries):
 
 
 class Loopback:
-    """`answer(body, tries)` -> dict (status 200) or (status, headers, bytes or dict) or "drop" or "cut" or a float
-    (seconds to wait before the reply of `echo`); `tries` counts how often the same body came before."""
+    """`answer(body, tries)` -> dict (status 200) or (status, headers, bytes or dict) or "drop" or "cut" or a
+    float (seconds to wait before the reply of `echo`); `tries` counts how often the same body came before."""
 
     def __init__(self, answer=echo):
         self.answer, self.log, self.headers, self.most = answer, [], [], 0
@@ -82,13 +91,17 @@ class Loopback:
                 cut = content == "cut"
                 content = completion("x" * 400) if cut else content
                 content = content if isinstance(content, bytes) else json.dumps(content).encode()
-                lines = [f"HTTP/1.1 {status} X", f"content-length: {len(content)}", "content-type: application/json"]
+                lines = [
+                    f"HTTP/1.1 {status} X",
+                    f"content-length: {len(content)}",
+                    "content-type: application/json",
+                ]
                 lines += [f"{key}: {value}" for key, value in extra.items()]
                 writer.write("\r\n".join(lines).encode() + b"\r\n\r\n" + (content[:99] if cut else content))
                 await writer.drain()
                 if cut:
                     break
-        except (asyncio.IncompleteReadError, ConnectionError):
+        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             pass
         finally:
             writer.close()

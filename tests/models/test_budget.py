@@ -13,7 +13,9 @@ PRICES = {"m": {"input": 2.0, "output": 10.0}}
 
 
 def asked(number=0, model="m", **more):
-    return Request(model, [{"role": "user", "content": "four" * 100}], seed=number, **{"max_tokens": 100, **more})
+    return Request(
+        model, [{"role": "user", "content": "four" * 100}], seed=number, **{"max_tokens": 100, **more}
+    )
 
 
 def test_cost_of_tokens():
@@ -33,14 +35,23 @@ def test_the_most_a_call_can_cost_is_never_below_what_it_costs():
 
 
 def test_an_estimate_by_stage_and_model():
-    stages = {"generate": [asked(i) for i in range(3)], "judge": [asked(9), asked(1, model="free", max_tokens=None)]}
+    stages = {
+        "generate": [asked(i) for i in range(3)],
+        "judge": [asked(9), asked(1, model="free", max_tokens=None)],
+    }
     prices = {**PRICES, "free": {"input": 0.0, "output": 0.0}}
     frame = estimate(stages, prices, expected_tokens={"m": 50, "free": 20})
     assert list(frame.index) == [("generate", "m"), ("judge", "m"), ("judge", "free"), ("total", "")]
     prompt = 4 + 100  # four bytes a token
-    assert frame.loc[("generate", "m")].to_dict() == pytest.approx({
-        "calls": 3, "prompt_tokens": 3 * prompt, "completion_tokens": 150, "cost": 3 * (prompt * 2 + 50 * 10) / 1e6,
-        "most": 3 * (prompt * 2 + 100 * 10) / 1e6})
+    assert frame.loc[("generate", "m")].to_dict() == pytest.approx(
+        {
+            "calls": 3,
+            "prompt_tokens": 3 * prompt,
+            "completion_tokens": 150,
+            "cost": 3 * (prompt * 2 + 50 * 10) / 1e6,
+            "most": 3 * (prompt * 2 + 100 * 10) / 1e6,
+        }
+    )
     assert frame.loc[("total", ""), "calls"] == 5
     assert math.isnan(frame.loc[("total", ""), "most"]) and frame.loc[("total", ""), "cost"] > 0
 
@@ -54,7 +65,9 @@ def test_an_estimate_above_the_ceiling_is_refused():
     cost = frame.loc[("total", ""), "cost"]
     check_estimate(frame, Budget(dollars=cost, tokens=2040, calls=10))
     check_estimate(frame, Budget())
-    with pytest.raises(BudgetError, match=r"not started: the estimate is \$0.01.* above the ceiling of \$0.01"):
+    with pytest.raises(
+        BudgetError, match=r"not started: the estimate is \$0.01.* above the ceiling of \$0.01"
+    ):
         check_estimate(frame, Budget(dollars=cost * 0.99))
     with pytest.raises(BudgetError, match="on top of 1 calls spent, above the ceiling of 10 calls"):
         check_estimate(frame, Budget(calls=10), {"calls": 1})
@@ -62,12 +75,18 @@ def test_an_estimate_above_the_ceiling_is_refused():
         check_estimate(estimate({"judge": [asked()]}, {}), Budget(dollars=5))
 
 
-@pytest.mark.parametrize("fields, words", [
-    ({"prices": {"m": {"input": 1}}}, "prices, m: should be"), ({"prices": {"m": 3}}, "prices, m: should be"),
-    ({"prices": {"m": {"input": -1, "output": 1}}}, "prices, m, input"), ({"dollars": "5"}, "dollars: should be"),
-    ({"tokens": float("nan")}, "tokens"), ({"per_model": {"m": {"euros": 1}}}, "'euros' is none of"),
-    ({"per_model": {"m": {"calls": True}}}, "per_model, m, calls"),
-])
+@pytest.mark.parametrize(
+    "fields, words",
+    [
+        ({"prices": {"m": {"input": 1}}}, "prices, m: should be"),
+        ({"prices": {"m": 3}}, "prices, m: should be"),
+        ({"prices": {"m": {"input": -1, "output": 1}}}, "prices, m, input"),
+        ({"dollars": "5"}, "dollars: should be"),
+        ({"tokens": float("nan")}, "tokens"),
+        ({"per_model": {"m": {"euros": 1}}}, "'euros' is none of"),
+        ({"per_model": {"m": {"calls": True}}}, "per_model, m, calls"),
+    ],
+)
 def test_one_clear_error_for_a_wrong_budget(fields, words):
     with pytest.raises(BudgetError, match=words):
         Budget(**fields)
@@ -111,7 +130,9 @@ def test_ceilings_by_model_and_what_was_spent_before():
         await account.reserve(asked())
         await account.reserve(asked())
 
-    with pytest.raises(BudgetError, match="for m is reached: 2 calls spent and 1 calls for calls that ended without"):
+    with pytest.raises(
+        BudgetError, match="for m is reached: 2 calls spent and 1 calls for calls that ended without"
+    ):
         asyncio.run(play({"m": {"calls": 2}}, {"m": {"calls": 1}}))
     asyncio.run(play({"m": {"calls": 1}, "n": {"calls": 99}}, {}))
 

@@ -54,13 +54,37 @@ def test_a_fault_is_counted_and_tried_again(kind, tmp_path):
 
 
 def test_a_timeout_is_a_fault(tmp_path):
-    with Loopback(answering(5.0)) as server:
-        (reply,), report = run(server, tmp_path, [asked()], endpoint={"timeout": 0.2})
+    with Loopback(answering(9.0)) as server:
+        (reply,), report = run(server, tmp_path, [asked()], endpoint={"timeout": 1.0})
     assert reply.valid and report.faults == {("m", "timeout"): 1}
 
 
-@pytest.mark.parametrize("body", [b"[]", b"{}", b'{"choices": []}', b'{"choices": [{"finish_reason": "stop"}]}',
-                                  b'{"choices": [7]}', b"\xff\xfe", b""])
+def test_a_reply_that_always_takes_too_long_is_not_paid_for_without_end(tmp_path):
+    with Loopback(lambda body, tries: 1.0) as server:
+        (reply,), report = run(server, tmp_path, [asked()], endpoint={"timeout": 0.02})
+    assert reply.void_reason == "unanswered: 6 timeouts of 0.02 s; a longer `timeout` may do"
+    assert report.faults == {("m", "timeout"): 6} and len(server.log) <= 6
+
+
+def test_a_byte_order_mark_is_no_fault(tmp_path):
+    body = b"\xef\xbb\xbf" + json.dumps(completion("yes")).encode()
+    with Loopback(lambda request, tries: (200, {}, body)) as server:
+        (reply,), report = run(server, tmp_path, [asked()])
+    assert reply.text == "yes" and not report.faults
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[]",
+        b"{}",
+        b'{"choices": []}',
+        b'{"choices": [{"finish_reason": "stop"}]}',
+        b'{"choices": [7]}',
+        b"\xff\xfe",
+        b"",
+    ],
+)
 def test_bodies_without_an_answer(body, tmp_path):
     with Loopback(answering((200, {}, body))) as server:
         (reply,), report = run(server, tmp_path, [asked()])
@@ -84,8 +108,10 @@ def test_retry_after_in_all_its_forms():
 
 
 def test_a_wait_longer_than_allowed_stops_the_stage(tmp_path):
-    with Loopback(answering((429, {"retry-after": "7200"}, {}))) as server, \
-            pytest.raises(EndpointError, match="asks to wait 7,200 s, longer than longest_wait"):
+    with (
+        Loopback(answering((429, {"retry-after": "7200"}, {}))) as server,
+        pytest.raises(EndpointError, match="asks to wait 7,200 s, longer than longest_wait"),
+    ):
         run(server, tmp_path, [asked()])
 
 
@@ -109,7 +135,9 @@ def test_a_request_given_up_is_unanswered_and_asked_by_the_next_run(tmp_path):
 
 def test_a_refused_request_is_unanswered_and_the_others_are_not(tmp_path):
     def answer(body, tries):
-        return (400, {}, {"error": {"message": "prompt too long"}}) if body["seed"] == 1 else echo(body, tries)
+        return (
+            (400, {}, {"error": {"message": "prompt too long"}}) if body["seed"] == 1 else echo(body, tries)
+        )
 
     with Loopback(answer) as server:
         replies, report = run(server, tmp_path, [asked(i) for i in range(3)])
@@ -118,15 +146,26 @@ def test_a_refused_request_is_unanswered_and_the_others_are_not(tmp_path):
     assert report.total("calls") == 3
 
 
-@pytest.mark.parametrize("status, body, words", [
-    (401, {"error": {"message": "bad key"}}, "it wants a key"), (403, {}, "it wants a key"),
-    (402, {"error": {"message": "credits"}}, "no credit left"),
-    (429, {"error": {"message": "x", "code": "insufficient_quota"}}, "no credit left"),
-    (404, {"error": {"message": "no such model"}}, "for model 'm': no such model or path"),
-    (400, {"error": {"message": "Unsupported value: 'temperature' does not support 0"}}, "sampling parameters"),
-])
+@pytest.mark.parametrize(
+    "status, body, words",
+    [
+        (401, {"error": {"message": "bad key"}}, "it wants a key"),
+        (403, {}, "it wants a key"),
+        (402, {"error": {"message": "credits"}}, "no credit left"),
+        (429, {"error": {"message": "x", "code": "insufficient_quota"}}, "no credit left"),
+        (404, {"error": {"message": "no such model"}}, "for model 'm': no such model or path"),
+        (
+            400,
+            {"error": {"message": "Unsupported value: 'temperature' does not support 0"}},
+            "sampling parameters",
+        ),
+    ],
+)
 def test_what_stops_a_stage(status, body, words, tmp_path):
-    with Loopback(lambda request, tries: (status, {}, body)) as server, pytest.raises(EndpointError, match=words) as error:
+    with (
+        Loopback(lambda request, tries: (status, {}, body)) as server,
+        pytest.raises(EndpointError, match=words) as error,
+    ):
         run(server, tmp_path, [asked(i, temperature=0.0) for i in range(50)])
     assert len(server.log) <= 4  # those under way; nobody asks on
     assert error.value.report.total("valid") == 0
@@ -135,7 +174,10 @@ def test_what_stops_a_stage(status, body, words, tmp_path):
 def test_an_endpoint_that_is_not_there(tmp_path):
     with Loopback() as server:
         url = server.url
-    with Ledger(tmp_path / "l") as ledger, pytest.raises(EndpointError, match="does not serve: .*no connection"):
+    with (
+        Ledger(tmp_path / "l") as ledger,
+        pytest.raises(EndpointError, match="does not serve: .*no connection"),
+    ):
         run_stage([asked(i) for i in range(100)], Endpoint(url, None, backoff=0.001, patience=0.2), ledger)
 
 
@@ -145,7 +187,9 @@ def test_a_model_that_only_fails_does_not_stop_the_others(tmp_path):
 
     requests = [asked(i, model) for i in range(60) for model in ("sick", "well")]
     with Loopback(answer) as server:
-        replies, report = run(server, tmp_path, requests, endpoint={"patience": 0.1, "max_retries": 500, "concurrency": 30})
+        replies, report = run(
+            server, tmp_path, requests, endpoint={"patience": 0.1, "max_retries": 500, "concurrency": 30}
+        )
     assert all(reply.valid == (reply.model_requested == "well") for reply in replies)
     assert FAULTS_IN_A_ROW <= report.faults["sick", "server error"] < 60 * 500
     assert report.frame().loc["sick", "unanswered"] == 60
@@ -157,18 +201,29 @@ def test_a_model_that_is_always_another_stops_the_stage(tmp_path):
         with pytest.raises(EndpointError, match="asked for 'm'.*answered as m-mini.*aliases"):
             run(server, tmp_path, [asked(i) for i in range(50)])
         assert len(server.log) < WRONG_MODELS_IN_A_ROW + 4
-        replies, _ = run(server, tmp_path, [asked(i) for i in range(50)], endpoint={"aliases": {"m": ["m-mini"]}})
+        replies, _ = run(
+            server, tmp_path, [asked(i) for i in range(50)], endpoint={"aliases": {"m": ["m-mini"]}}
+        )
     assert {reply.model_resolved for reply in replies} == {"m-mini"}
 
 
-# quirks of providers ---------------------------------------------------------------------------------------------------
+# quirks of providers ---------------------------------------------------------------------------------------
 
 
 def test_max_tokens_under_its_other_name(tmp_path):
     def answer(body, tries):
         if "max_tokens" in body and body["model"] == "new":
-            return 400, {}, {"error": {"message": "Unsupported parameter: 'max_tokens' is not supported with this model. "
-                                                  "Use 'max_completion_tokens' instead.", "param": "max_tokens"}}
+            return (
+                400,
+                {},
+                {
+                    "error": {
+                        "message": "Unsupported parameter: 'max_tokens' is not supported with this model. "
+                        "Use 'max_completion_tokens' instead.",
+                        "param": "max_tokens",
+                    }
+                },
+            )
         if "max_completion_tokens" in body and body["model"] == "old":
             return 400, {}, {"error": {"message": "max_completion_tokens: extra fields not permitted"}}
         return echo(body, tries)
@@ -208,18 +263,29 @@ def usage(**counts):
     return {**body, "usage": counts} if counts else body
 
 
-@pytest.mark.parametrize("body, prompt, full, reasoning, estimated", [
-    (usage(prompt_tokens=7, completion_tokens=3), 7, 3, 0, False),
-    (usage(prompt_tokens=7, completion_tokens=30, completion_tokens_details={"reasoning_tokens": 20}), 7, 30, 20, False),
-    (usage(input_tokens=7, output_tokens=3), 7, 3, 0, False),
-    (usage(), 4 + 3, 5, 0, True),  # "question 0" is 10 bytes, the text 17
-    (usage(prompt_tokens=0, completion_tokens=0), 4 + 3, 5, 0, True),
-    (usage(prompt_tokens=7, completion_tokens=None), 7, 5, 0, True),
-    (usage(prompt_tokens="many", completion_tokens=-1), 4 + 3, 5, 0, True),
-])
+@pytest.mark.parametrize(
+    "body, prompt, full, reasoning, estimated",
+    [
+        (usage(prompt_tokens=7, completion_tokens=3), 7, 3, 0, False),
+        (
+            usage(prompt_tokens=7, completion_tokens=30, completion_tokens_details={"reasoning_tokens": 20}),
+            7,
+            30,
+            20,
+            False,
+        ),
+        (usage(input_tokens=7, output_tokens=3), 7, 3, 0, False),
+        (usage(), 4 + 3, 5, 0, True),  # "question 0" is 10 bytes, the text 17
+        (usage(prompt_tokens=0, completion_tokens=0), 4 + 3, 5, 0, True),
+        (usage(prompt_tokens=7, completion_tokens=None), 7, 5, 0, True),
+        (usage(prompt_tokens="many", completion_tokens=-1), 4 + 3, 5, 0, True),
+    ],
+)
 def test_usage_by_meaning(body, prompt, full, reasoning, estimated, tmp_path):
     with Loopback(lambda request, tries: body) as server:
-        (reply,), report = run(server, tmp_path, [asked()], budget=Budget(prices={"m": {"input": 1, "output": 2}}))
+        (reply,), report = run(
+            server, tmp_path, [asked()], budget=Budget(prices={"m": {"input": 1, "output": 2}})
+        )
     assert (reply.prompt_tokens, reply.completion_tokens, reply.reasoning_tokens) == (prompt, full, reasoning)
     assert reply.usage_estimated is estimated
     assert reply.cost == pytest.approx((prompt + 2 * full) / 1e6) == report.total("cost")
@@ -237,16 +303,24 @@ def test_without_a_price_the_cost_is_unknown(tmp_path):
     assert math.isnan(reply.cost) and math.isnan(report.total("cost"))
 
 
-@pytest.mark.parametrize("body, reason", [
-    (completion(None, refusal="I cannot judge this."), "refusal: I cannot judge this."),
-    (completion("", finish="content_filter"), "refusal: stopped by a content filter"),
-    (completion("I can't", finish="content_filter"), "refusal: stopped by a content filter"),
-    (completion("", finish="length", usage=(9, 50)), "empty: all tokens were spent (finish reason length)"),
-    (completion("", finish="MAX_TOKENS", reasoning_content="Hm"), "empty: all tokens were spent on reasoning "
-                                                                 "(finish reason length)"),
-    (completion("  \n "), "empty: no text"),
-    (completion(None), "empty: no text"),
-])
+@pytest.mark.parametrize(
+    "body, reason",
+    [
+        (completion(None, refusal="I cannot judge this."), "refusal: I cannot judge this."),
+        (completion("", finish="content_filter"), "refusal: stopped by a content filter"),
+        (completion("I can't", finish="content_filter"), "refusal: stopped by a content filter"),
+        (
+            completion("", finish="length", usage=(9, 50)),
+            "empty: all tokens were spent (finish reason length)",
+        ),
+        (
+            completion("", finish="MAX_TOKENS", reasoning_content="Hm"),
+            "empty: all tokens were spent on reasoning (finish reason length)",
+        ),
+        (completion("  \n "), "empty: no text"),
+        (completion(None), "empty: no text"),
+    ],
+)
 def test_replies_without_a_text_are_asked_again_and_then_void(body, reason, tmp_path):
     with Loopback(lambda request, tries: body) as server:
         (reply,), report = run(server, tmp_path, [asked()], retries_on_invalid=2)
@@ -262,7 +336,11 @@ def test_a_text_cut_by_its_length_is_a_text(tmp_path):
 
 
 def test_content_in_parts_and_half_an_emoji(tmp_path):
-    parts = [{"type": "text", "text": "first, "}, {"type": "image"}, {"type": "text", "text": "second \ud83d"}]
+    parts = [
+        {"type": "text", "text": "first, "},
+        {"type": "image"},
+        {"type": "text", "text": "second \ud83d"},
+    ]
     with Loopback(lambda body, tries: completion(parts, reasoning="because")) as server:
         (reply,), _ = run(server, tmp_path, [asked()])
     assert (reply.text, reply.reasoning) == ("first, second \ufffd", "because")
@@ -280,7 +358,7 @@ def test_extra_fields_are_sent(tmp_path):
     assert server.log[0]["reasoning"] == {"effort": "low"} and server.log[0]["top_p"] == 0.5
 
 
-# the key ---------------------------------------------------------------------------------------------------------------
+# the key ---------------------------------------------------------------------------------------------------
 
 CANARY = "sk-canary-7f3a/91+QQ"
 
@@ -288,7 +366,13 @@ CANARY = "sk-canary-7f3a/91+QQ"
 @pytest.fixture
 def canary(monkeypatch):
     monkeypatch.setenv("STUDY_KEY", CANARY)
-    for name in ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENROUTER_API_KEY"):
+    for name in (
+        "OPENAI_API_KEY",
+        "OPENAI_ADMIN_KEY",
+        "OPENAI_ORG_ID",
+        "OPENAI_PROJECT_ID",
+        "OPENROUTER_API_KEY",
+    ):
         monkeypatch.setenv(name, f"stranger-{name}")
     return CANARY
 
@@ -296,8 +380,11 @@ def canary(monkeypatch):
 def echoing_key(status):
     def answer(body, tries):
         if status == 200:
-            return completion(f"my key is {CANARY}, json {json.dumps(CANARY)}", refusal=None, reasoning=CANARY)
+            return completion(
+                f"my key is {CANARY}, json {json.dumps(CANARY)}", refusal=None, reasoning=CANARY
+            )
         return status, {"x-key": CANARY}, {"error": {"message": f"Incorrect API key provided: {CANARY}."}}
+
     return answer
 
 
@@ -311,14 +398,26 @@ def test_the_key_is_in_no_error_log_or_file(status, canary, tmp_path, caplog, ca
     caplog.set_level(logging.DEBUG)
     with Loopback(echoing_key(status)) as server:
         try:
-            replies, report = run(server, tmp_path, [asked()], key_env="STUDY_KEY", endpoint={"max_retries": 1})
-            said = [repr(replies), str(report), report._repr_html_(), str(report.reasons), replies[0].void_reason]
+            replies, report = run(
+                server, tmp_path, [asked()], key_env="STUDY_KEY", endpoint={"max_retries": 1}
+            )
+            said = [
+                repr(replies),
+                str(report),
+                report._repr_html_(),
+                str(report.reasons),
+                replies[0].void_reason,
+            ]
         except EndpointError as error:
             chain, said = error, []
             while chain is not None:  # what a debugger or a verbose traceback could reach
                 said += [str(chain), repr(chain), *traceback.format_exception(chain, chain=True)]
-                said += [repr(value) for frame, _ in traceback.walk_tb(chain.__traceback__)
-                         for value in frame.f_locals.values() if frame.f_code.co_filename != __file__]
+                said += [
+                    repr(value)
+                    for frame, _ in traceback.walk_tb(chain.__traceback__)
+                    for value in frame.f_locals.values()
+                    if frame.f_code.co_filename != __file__
+                ]
                 chain = chain.__context__ or chain.__cause__
     out = capfd.readouterr()
     assert server.headers[0]["authorization"] == f"bearer {CANARY}".lower()
@@ -360,11 +459,18 @@ def test_an_endpoint_shows_no_key(canary):
         __import__("pickle").dumps(endpoint.key())
 
 
-@pytest.mark.parametrize("fields, words", [
-    ({"base_url": "openrouter.ai"}, "base_url should be like"), ({"base_url": "https://u:p@host/v1"}, "no user name"),
-    ({"base_url": "https://host/v1?key=1"}, "no user name"), ({"concurrency": 0}, "concurrency should be"),
-    ({"max_retries": -1}, "max_retries"), ({"timeout": 0}, "timeout should be"), ({"timeout": None}, "timeout"),
-])
+@pytest.mark.parametrize(
+    "fields, words",
+    [
+        ({"base_url": "openrouter.ai"}, "base_url should be like"),
+        ({"base_url": "https://u:p@host/v1"}, "no user name"),
+        ({"base_url": "https://host/v1?key=1"}, "no user name"),
+        ({"concurrency": 0}, "concurrency should be"),
+        ({"max_retries": -1}, "max_retries"),
+        ({"timeout": 0}, "timeout should be"),
+        ({"timeout": None}, "timeout"),
+    ],
+)
 def test_one_clear_error_for_a_wrong_endpoint(fields, words):
     with pytest.raises(EndpointError, match=words):
         Endpoint(**{"base_url": "https://host/v1", **fields})
@@ -380,6 +486,7 @@ def test_a_proxy_in_the_environment_does_not_stand_between_this_machine_and_itse
 
 def test_inside_a_running_event_loop(tmp_path):
     """As in Jupyter, where a loop already runs in the main thread."""
+
     async def cell():
         return run(server, tmp_path, [asked(i) for i in range(5)])
 

@@ -4,6 +4,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -19,8 +20,20 @@ def asked(number, **more):
 
 def reply_row(request, attempt=0, text="yes", **more):
     row = dict.fromkeys(COLUMNS)
-    row.update(request=request.digest, attempt=attempt, stage="s", model=request.model, sample=request.sample, text=text,
-               usage_estimated=0, cost=0.25, tries=1, latency=0.1, created=1.0, **more)
+    row.update(
+        request=request.digest,
+        attempt=attempt,
+        stage="s",
+        model=request.model,
+        sample=request.sample,
+        text=text,
+        usage_estimated=0,
+        cost=0.25,
+        tries=1,
+        latency=0.1,
+        created=1.0,
+        **more,
+    )
     return row
 
 
@@ -51,7 +64,7 @@ def test_rows_come_in_an_order_that_no_run_changes(tmp_path):
     for name, order in (("a", requests), ("b", requests[::-1])):
         ledger = Ledger(tmp_path / name)
         for part in range(0, len(order), 300):
-            fill(ledger, order[part:part + 300])
+            fill(ledger, order[part : part + 300])
         ledger.dump(tmp_path / f"{name}.jsonl")
     keys = [row["request"] for row in ledger.rows()]
     assert keys == sorted(keys) and len(keys) == 1100
@@ -84,19 +97,30 @@ def test_what_was_spent(tmp_path):
     for name in ("a", "b"):
         ledger = Ledger(folder / f"{name}.sqlite")
         with ledger.writing():
-            ledger.commit([("charge", "m", {"dollars": 0.5, "tokens": 10, "calls": 1}),
-                           ("charge", "n", {"dollars": float("nan"), "tokens": 5, "calls": 1}),
-                           ("open", "call-1", "m", {"dollars": 2.0, "tokens": 100}),
-                           ("open", "call-2", "m", {"dollars": 3.0, "tokens": 100}),
-                           ("lost", "call-1"), ("close", "call-2"), ("fault", "s", "m", "timeout"),
-                           ("fault", "s", "m", "timeout")])
+            ledger.commit(
+                [
+                    ("charge", "m", {"dollars": 0.5, "tokens": 10, "calls": 1}),
+                    ("charge", "n", {"dollars": float("nan"), "tokens": 5, "calls": 1}),
+                    ("open", "call-1", "m", {"dollars": 2.0, "tokens": 100}),
+                    ("open", "call-2", "m", {"dollars": 3.0, "tokens": 100}),
+                    ("lost", "call-1"),
+                    ("close", "call-2"),
+                    ("fault", "s", "m", "timeout"),
+                    ("fault", "s", "m", "timeout"),
+                ]
+            )
         ledger.close()
     spent = Ledger(folder / "a.sqlite").spent()
-    assert spent["total"] == {"dollars": 0.5, "tokens": 15, "calls": 2,
-                              "at_risk": {"dollars": 2.0, "tokens": 100, "calls": 1}}
+    assert spent["total"] == {
+        "dollars": 0.5,
+        "tokens": 15,
+        "calls": 2,
+        "at_risk": {"dollars": 2.0, "tokens": 100, "calls": 1},
+    }
     assert spent["m"]["at_risk"]["dollars"] == 2.0 and spent["n"]["tokens"] == 5
     assert Ledger(folder / "a.sqlite").faults().to_dict("records") == [
-        {"stage": "s", "model": "m", "kind": "timeout", "count": 2}]
+        {"stage": "s", "model": "m", "kind": "timeout", "count": 2}
+    ]
     assert spent_in(folder) == {"dollars": 5.0, "tokens": 230, "calls": 6}
 
 
@@ -111,17 +135,18 @@ with Ledger(sys.argv[1]).writing("loopback"):
 
 def test_a_second_process_gets_one_clear_error(tmp_path):
     path = tmp_path / "l.sqlite"
-    holder = subprocess.Popen([sys.executable, "-c", HOLD, str(path)], cwd=ROOT, stdin=subprocess.PIPE,
-                              stdout=subprocess.PIPE)
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(path)], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
     try:
         assert holder.stdout.readline() == b"held\n"
         ledger = Ledger(path)
         with pytest.raises(LedgerError, match=f"in use by process {holder.pid}"), ledger.writing("loopback"):
             pass
         assert len(ledger) == 0  # reading is free
-        holder.kill()
-        holder.wait()
-        fill(ledger, [asked(1)])  # a killed process holds nothing
+        waiting = Ledger(path, wait=20)
+        threading.Timer(0.1, holder.kill).start()
+        fill(waiting, [asked(1)])  # a killed process holds nothing, and who waits gets its turn
     finally:
         holder.kill()
         holder.wait()
@@ -140,7 +165,10 @@ def test_one_process_cannot_write_twice_at_once(tmp_path):
 def test_simulated_and_remote_replies_do_not_mix(tmp_path):
     ledger = Ledger(tmp_path / "l.sqlite")
     fill(ledger, [asked(1)])
-    with pytest.raises(LedgerError, match="loopback endpoint.*remote.*ledger of its own"), ledger.writing("remote"):
+    with (
+        pytest.raises(LedgerError, match="loopback endpoint.*remote.*ledger of its own"),
+        ledger.writing("remote"),
+    ):
         pass
     with ledger.writing("loopback"):
         pass
@@ -169,7 +197,7 @@ def test_a_damaged_ledger(tmp_path):
     fill(ledger, [asked(i) for i in range(300)])
     ledger.close()
     content = bytearray((tmp_path / "l").read_bytes())
-    content[4096 * 2:] = b"\x17" * (len(content) - 4096 * 2)
+    content[4096 * 2 :] = b"\x17" * (len(content) - 4096 * 2)
     (tmp_path / "l").write_bytes(content)
     with pytest.raises(LedgerError, match="damaged"):
         list(Ledger(tmp_path / "l").rows())

@@ -1,4 +1,4 @@
-"""Replies as judges really send them: mended where that invents nothing, void with a reason where it would."""
+"""Replies as judges really send them: mended where that invents nothing, else void with a reason."""
 
 import json
 from collections import Counter
@@ -24,15 +24,29 @@ from lib.models.replies import (
 )
 from lib.models.results import verdict
 
-CASES = [json.loads(line) for line in
-         (Path(__file__).parents[1] / "data" / "malformed_replies.jsonl").read_text(encoding="utf-8").splitlines()]
-PARSERS = {"labels": labels_from_reply, "score": score_from_reply, "items": items_from_reply, "json": extract_json}
+CASES = [
+    json.loads(line)
+    for line in (Path(__file__).parents[1] / "data" / "malformed_replies.jsonl")
+    .read_text(encoding="utf-8")
+    .splitlines()
+]
+PARSERS = {
+    "labels": labels_from_reply,
+    "score": score_from_reply,
+    "items": items_from_reply,
+    "json": extract_json,
+}
 
 
 def judged(case):
     arguments = dict(case["arguments"])
-    row = {"text": case["reply"], "finish_reason": case["finish_reason"], "refusal": None, "reasoning": None,
-           "reasoning_tokens": 0}
+    row = {
+        "text": case["reply"],
+        "finish_reason": case["finish_reason"],
+        "refusal": None,
+        "reasoning": None,
+        "reasoning_tokens": 0,
+    }
     return verdict(row, partial(PARSERS[case["parser"]], **arguments))
 
 
@@ -55,27 +69,53 @@ def test_the_malformed_replies_are_of_every_kind():
     assert len(CASES) >= 100
     assert len({case["kind"] for case in CASES}) == len(CASES)
     outcomes = Counter(case["expect"].get("void", "mended") for case in CASES)
-    assert set(outcomes) == {"mended", "truncated", "omission", "missing", "malformed", "no JSON", "conflict", "repeated",
-                             "repeated key", "placeholder", "not a label", "not a number", "out of range", "count",
-                             "thinking"}
+    assert set(outcomes) == {
+        "mended",
+        "truncated",
+        "omission",
+        "missing",
+        "malformed",
+        "no JSON",
+        "conflict",
+        "repeated",
+        "repeated key",
+        "placeholder",
+        "not a label",
+        "not a number",
+        "out of range",
+        "count",
+        "thinking",
+    }
 
 
 FEATURES = ("symmetry", "habitat", "body_plan")
 
 
 def said(labels):
-    return {name: {"feature_described": f"the {name}", "is_departure": label, "reasoning": "So it says."}
-            for name, label in labels.items()}
+    return {
+        name: {"feature_described": f"the {name}", "is_departure": label, "reasoning": "So it says."}
+        for name, label in labels.items()
+    }
 
 
 @settings(max_examples=60, deadline=None)
-@given(labels=st.fixed_dictionaries({name: st.booleans() for name in FEATURES}), cut=st.integers(1, 400),
-       data=st.data())
+@given(
+    labels=st.fixed_dictionaries({name: st.booleans() for name in FEATURES}),
+    cut=st.integers(1, 400),
+    data=st.data(),
+)
 def test_a_cut_reply_is_void_or_says_the_same(labels, cut, data):
     """Whatever is cut off, the parser never makes up a label."""
-    whole = data.draw(st.sampled_from([
-        json.dumps(said(labels)), json.dumps(said(labels), indent=2), str(said(labels)),
-        "Here it is:\n```json\n" + json.dumps({"result": said(labels)}) + "\n```\nDone."]))
+    whole = data.draw(
+        st.sampled_from(
+            [
+                json.dumps(said(labels)),
+                json.dumps(said(labels), indent=2),
+                str(said(labels)),
+                "Here it is:\n```json\n" + json.dumps({"result": said(labels)}) + "\n```\nDone.",
+            ]
+        )
+    )
     part = whole[:cut]
     try:
         found = labels_from_reply(part, FEATURES).values
@@ -88,9 +128,14 @@ def test_a_cut_reply_is_void_or_says_the_same(labels, cut, data):
 @given(st.text(max_size=80))
 def test_any_text_is_read_or_refused(text):
     """No text makes the parsers raise anything but InvalidReply."""
-    for parser in (partial(labels_from_reply, features=FEATURES), partial(score_from_reply, lo=1, hi=10), extract_json,
-                   lambda t: labels_from_reply("{" + t, FEATURES), lambda t: extract_json('{"a": [' + t + "]}"),
-                   lambda t: score_from_reply('{"score": "' + t + '"}', 1, 10)):
+    for parser in (
+        partial(labels_from_reply, features=FEATURES),
+        partial(score_from_reply, lo=1, hi=10),
+        extract_json,
+        lambda t: labels_from_reply("{" + t, FEATURES),
+        lambda t: extract_json('{"a": [' + t + "]}"),
+        lambda t: score_from_reply('{"score": "' + t + '"}', 1, 10),
+    ):
         try:
             parser(text)
         except InvalidReply as problem:
@@ -103,7 +148,7 @@ def test_every_omission_of_one_token_is_refused_or_harmless():
     whole = json.dumps(said(labels))
     for place in range(len(whole)):
         try:
-            found = labels_from_reply(whole[:place] + whole[place + 1:], FEATURES).values
+            found = labels_from_reply(whole[:place] + whole[place + 1 :], FEATURES).values
         except InvalidReply:
             continue
         assert found == labels
@@ -117,11 +162,14 @@ def test_details_keep_what_the_judge_wrote():
     assert list(found.values) == list(FEATURES)
 
 
-@pytest.mark.parametrize("span, repairs", [
-    ('{"a": 1, "b": "x, }"}', ()),
-    ('{"a": 1, "b": "x, }",}', ("trailing comma",)),
-    ('{"a": 1, /* b is a text */ "b": "x, }"}', ("comment removed",)),
-])
+@pytest.mark.parametrize(
+    "span, repairs",
+    [
+        ('{"a": 1, "b": "x, }"}', ()),
+        ('{"a": 1, "b": "x, }",}', ("trailing comma",)),
+        ('{"a": 1, /* b is a text */ "b": "x, }"}', ("comment removed",)),
+    ],
+)
 def test_strings_are_left_alone(span, repairs):
     assert mend(span) == ({"a": 1, "b": "x, }"}, repairs)
 
@@ -136,7 +184,9 @@ def test_mending_never_invents(span):
         assert value in ({"a": ["x", "y"]}, {"a": "01x"})
 
 
-@pytest.mark.parametrize("value, expected", [(True, True), ("FALSE", False), (0, False), ("Yes.", True), (1.0, True)])
+@pytest.mark.parametrize(
+    "value, expected", [(True, True), ("FALSE", False), (0, False), ("Yes.", True), (1.0, True)]
+)
 def test_label_spellings(value, expected):
     assert as_label(value) is expected
 
@@ -147,16 +197,39 @@ def test_what_is_no_label(value):
         as_label(value)
 
 
-@pytest.mark.parametrize("value, expected", [(7, 7), ("7", 7), ("7/10", 7), ("7 out of 10", 7), ("**7**", 7),
-                                             (7.0, 7), ("6.5", 6.5), ("6,5", 6.5), ("7 / 10.0", 7)])
+@pytest.mark.parametrize(
+    "value, expected",
+    [
+        (7, 7),
+        ("7", 7),
+        ("7/10", 7),
+        ("7 out of 10", 7),
+        ("**7**", 7),
+        (7.0, 7),
+        ("6.5", 6.5),
+        ("6,5", 6.5),
+        ("7 / 10.0", 7),
+    ],
+)
 def test_number_spellings(value, expected):
     assert as_number(value, 1, 10) == expected
 
 
-@pytest.mark.parametrize("value, kind", [("seven", "not a number"), (None, "not a number"), (True, "not a number"),
-                                         ([7], "not a number"), (11, "out of range"), ("0", "out of range"),
-                                         ("3/5", "out of range"), (float("nan"), "out of range"),
-                                         ("7-8", "not a number"), ("70%", "not a number")])
+@pytest.mark.parametrize(
+    "value, kind",
+    [
+        ("seven", "not a number"),
+        (None, "not a number"),
+        (True, "not a number"),
+        ([7], "not a number"),
+        (11, "out of range"),
+        ("0", "out of range"),
+        ("3/5", "out of range"),
+        (float("nan"), "out of range"),
+        ("7-8", "not a number"),
+        ("70%", "not a number"),
+    ],
+)
 def test_what_is_no_score(value, kind):
     with pytest.raises(InvalidReply, match=kind):
         as_number(value, 1, 10)
@@ -186,8 +259,18 @@ def test_lists_in_cells():
         list_in_cell("a, 1")
 
 
-@pytest.mark.parametrize("text, expected", [("N/A", True), ("Missing archetype 5", True), ("", True), (None, True),
-                                            ("...", True), ("Missives from the deep sea", False), ("Nadir", False)])
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("N/A", True),
+        ("Missing archetype 5", True),
+        ("", True),
+        (None, True),
+        ("...", True),
+        ("Missives from the deep sea", False),
+        ("Nadir", False),
+    ],
+)
 def test_placeholders(text, expected):
     assert is_placeholder(text) is expected
 

@@ -16,23 +16,34 @@ MESSAGES = [{"role": "user", "content": "Describe it."}]
 
 def test_the_key_of_a_known_request():
     """The recipe, spelled out: were it to change, every ledger would be asked everything again."""
-    request = Request("m", MESSAGES, temperature=1.0, max_tokens=800, seed=7, sample=2, extra={"b": 1, "a": [1.0, 2.5]})
+    request = Request(
+        "m", MESSAGES, temperature=1.0, max_tokens=800, seed=7, sample=2, extra={"b": 1, "a": [1.0, 2.5]}
+    )
     content = (
-        '{"a":[1,2.5],"b":1,"max_tokens":800,"messages":[{"content":"Describe it.","role":"user"}],"model":"m",'
-        '"seed":7,"temperature":1}')
+        '{"a":[1,2.5],"b":1,"max_tokens":800,"messages":[{"content":"Describe it.","role":"user"}],'
+        '"model":"m",'
+        '"seed":7,"temperature":1}'
+    )
     assert canonical_json(request.content) == content
     assert request.key == hashlib.sha256(f"{content}\n2".encode()).hexdigest()
 
 
 def test_what_makes_a_key():
     base = Request("m", MESSAGES, temperature=0, seed=1)
-    same = [Request("m", [{"content": "Describe it.", "role": "user"}], temperature=0.0, seed=np.int64(1)),
-            Request("m", tuple(MESSAGES), temperature=np.float64(0), seed=1, tag={"condition": "baseline"})]
-    other = [Request("n", MESSAGES, temperature=0, seed=1), Request("m", MESSAGES, temperature=0.1, seed=1),
-             Request("m", MESSAGES, temperature=0, seed=2), Request("m", MESSAGES, temperature=0, seed=1, sample=1),
-             Request("m", MESSAGES, temperature=0, seed=1, top_p=1.0), Request("m", MESSAGES, seed=1),
-             Request("m", MESSAGES, temperature=0, seed=1, max_tokens=5),
-             Request("m", MESSAGES, temperature=0, seed=1, extra={"logit_bias": {}})]
+    same = [
+        Request("m", [{"content": "Describe it.", "role": "user"}], temperature=0.0, seed=np.int64(1)),
+        Request("m", tuple(MESSAGES), temperature=np.float64(0), seed=1, tag={"condition": "baseline"}),
+    ]
+    other = [
+        Request("n", MESSAGES, temperature=0, seed=1),
+        Request("m", MESSAGES, temperature=0.1, seed=1),
+        Request("m", MESSAGES, temperature=0, seed=2),
+        Request("m", MESSAGES, temperature=0, seed=1, sample=1),
+        Request("m", MESSAGES, temperature=0, seed=1, top_p=1.0),
+        Request("m", MESSAGES, seed=1),
+        Request("m", MESSAGES, temperature=0, seed=1, max_tokens=5),
+        Request("m", MESSAGES, temperature=0, seed=1, extra={"logit_bias": {}}),
+    ]
     assert {request.key for request in same} == {base.key} and set(same) == {base}
     assert len({request.key for request in [base, *other]}) == 1 + len(other)
 
@@ -47,14 +58,25 @@ def test_a_re_ask_has_a_seed_of_its_own():
     assert all(0 <= body["seed"] < 2**31 for body in bodies)
 
 
-@pytest.mark.parametrize("fields, words", [
-    ({"model": ""}, "model should be"), ({"messages": []}, "messages should be"), ({"messages": "hi"}, "messages should"),
-    ({"messages": [{"content": "x"}]}, "message 0"), ({"max_tokens": 0}, "max_tokens should be a whole number"),
-    ({"max_tokens": 1.5}, "max_tokens"), ({"seed": True}, "seed"), ({"sample": -1}, "sample should be"),
-    ({"sample": None}, "sample should be"), ({"temperature": "hot"}, "temperature should be"),
-    ({"temperature": float("nan")}, "temperature"), ({"top_p": -1}, "top_p"),
-    ({"extra": {"seed": 3}}, "extra holds 'seed'"), ({"extra": {"stream": True}}, "never streamed"),
-])
+@pytest.mark.parametrize(
+    "fields, words",
+    [
+        ({"model": ""}, "model should be"),
+        ({"messages": []}, "messages should be"),
+        ({"messages": "hi"}, "messages should"),
+        ({"messages": [{"content": "x"}]}, "message 0"),
+        ({"max_tokens": 0}, "max_tokens should be a whole number"),
+        ({"max_tokens": 1.5}, "max_tokens"),
+        ({"seed": True}, "seed"),
+        ({"sample": -1}, "sample should be"),
+        ({"sample": None}, "sample should be"),
+        ({"temperature": "hot"}, "temperature should be"),
+        ({"temperature": float("nan")}, "temperature"),
+        ({"top_p": -1}, "top_p"),
+        ({"extra": {"seed": 3}}, "extra holds 'seed'"),
+        ({"extra": {"stream": True}}, "never streamed"),
+    ],
+)
 def test_one_clear_error_for_a_wrong_field(fields, words):
     with pytest.raises(RequestError, match=words):
         Request(**{"model": "m", "messages": MESSAGES, **fields})
@@ -63,33 +85,52 @@ def test_one_clear_error_for_a_wrong_field(fields, words):
 @pytest.mark.parametrize("content", [float("nan"), {1, 2}, "\ud83d"])
 def test_content_that_is_no_json(content):
     with pytest.raises(RequestError, match="cannot be written as JSON"):
-        Request("m", MESSAGES, extra={"x": content}).key
+        assert Request("m", MESSAGES, extra={"x": content}).key
 
 
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
-                    | st.text(st.characters(codec="utf-8")),
-                    lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(codec="utf-8")), inner)))
+@given(
+    st.recursive(
+        st.none()
+        | st.booleans()
+        | st.integers()
+        | st.floats(allow_nan=False, allow_infinity=False)
+        | st.text(st.characters(codec="utf-8")),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(codec="utf-8")), inner),
+    )
+)
 def test_canonical_json_does_not_depend_on_the_order_of_keys(value):
     def turned(item):
         if isinstance(item, dict):
             return {key: turned(item[key]) for key in reversed(item)}
         return [turned(each) for each in item] if isinstance(item, list) else item
+
     assert canonical_json(value) == canonical_json(turned(value))
 
 
-@pytest.mark.parametrize("asked, answered, expected", [
-    ("openai/gpt-5.4", "gpt-5.4-2026-03-05", True), ("openai/gpt-5.4", "openai/gpt-5.4-20260305", True),
-    ("anthropic/claude-opus-4.7", "anthropic/claude-4.7-opus-20260416", True),
-    ("anthropic/claude-opus-4.6", "claude-opus-4-6", True),
-    ("meta-llama/llama-4-maverick", "meta-llama/llama-4-maverick-17b-128e-instruct", True),
-    ("qwen/qwen3-235b-a22b", "qwen/qwen3-235b-a22b-04-28", True),
-    ("google/gemini-3.1-pro-preview", "gemini-3.1-pro", True), ("m", "M", True),
-    ("google/gemini-2.0-flash", "gemini-2.0-flash-001", True),
-    ("deepseek/deepseek-v3", "deepseek/deepseek-v3.2-20251201", False), ("gpt-5", "gpt-5-mini", False),
-    ("gpt-5", "gpt-5.4", False), ("gpt-5", "gpt-5-12", False), ("gpt-4", "gpt-4o", False),
-    ("gpt-4", "gpt-4-turbo", False), ("qwen3-8b", "qwen3-32b", False),
-    ("mistral-large-2411", "mistral-large-2407", False), ("m", "gateway/fallback-1", False),
-    ("claude-opus-4.6", "claude-sonnet-4.6", False), ("claude-opus-4.6", "", False),
-])
+@pytest.mark.parametrize(
+    "asked, answered, expected",
+    [
+        ("openai/gpt-5.4", "gpt-5.4-2026-03-05", True),
+        ("openai/gpt-5.4", "openai/gpt-5.4-20260305", True),
+        ("anthropic/claude-opus-4.7", "anthropic/claude-4.7-opus-20260416", True),
+        ("anthropic/claude-opus-4.6", "claude-opus-4-6", True),
+        ("meta-llama/llama-4-maverick", "meta-llama/llama-4-maverick-17b-128e-instruct", True),
+        ("qwen/qwen3-235b-a22b", "qwen/qwen3-235b-a22b-04-28", True),
+        ("google/gemini-3.1-pro-preview", "gemini-3.1-pro", True),
+        ("m", "M", True),
+        ("google/gemini-2.0-flash", "gemini-2.0-flash-001", True),
+        ("deepseek/deepseek-v3", "deepseek/deepseek-v3.2-20251201", False),
+        ("gpt-5", "gpt-5-mini", False),
+        ("gpt-5", "gpt-5.4", False),
+        ("gpt-5", "gpt-5-12", False),
+        ("gpt-4", "gpt-4o", False),
+        ("gpt-4", "gpt-4-turbo", False),
+        ("qwen3-8b", "qwen3-32b", False),
+        ("mistral-large-2411", "mistral-large-2407", False),
+        ("m", "gateway/fallback-1", False),
+        ("claude-opus-4.6", "claude-sonnet-4.6", False),
+        ("claude-opus-4.6", "", False),
+    ],
+)
 def test_which_names_are_one_model(asked, answered, expected):
     assert same_model(asked, answered) is expected

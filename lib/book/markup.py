@@ -1,0 +1,66 @@
+"""The small pieces of HTML and MyST that every page is made of."""
+
+import html
+import re
+from posixpath import dirname, relpath
+
+from lib.verify import STATUSES
+
+FENCE = "`" * 8
+GLYPH = {"reproduced": "✓", "within": "≈", "differs": "✗", "derived": "∴", "other run": "↷", "no data": "–",
+         "agrees": "✓", "contradicts": "✗"}
+
+
+def esc(text) -> str:
+    """Text safe inside an element or a quoted attribute."""
+    return html.escape(str(text), quote=True)
+
+
+def raw(text: str) -> str:
+    """HTML set into a MyST page as it is."""
+    return f"{FENCE}{{raw}} html\n{text}\n{FENCE}\n"
+
+
+def link(page: str, target: str) -> str:
+    """The relative address of `target` (page, without or with anchor) from `page`, both from the book's root."""
+    place, _, anchor = target.partition("#")
+    path = relpath(place, dirname(page) or ".")
+    return f"{path}#{anchor}" if anchor else path
+
+
+def anchor_of(*parts) -> str:
+    """Words as an anchor: letters, digits, dots and dashes stay, all else becomes a dash."""
+    return "--".join(re.sub(r"[^\w.-]+", "-", str(part)).strip("-") or "x" for part in parts)
+
+
+def pill(status: str) -> str:
+    """A status as a labelled mark; the sign in it tells it apart without colour."""
+    if not status:
+        return "<span class='s not-printed'>not printed</span>"
+    return f"<span class='s {status.replace(' ', '-')}'><i aria-hidden='true'>{GLYPH[status]}</i> {esc(status)}</span>"
+
+
+def bar(counts: dict, label: str = "") -> str:
+    """Verdict counts as one stacked bar, with the counts in words for readers who do not see it."""
+    total = sum(counts.values()) or 1
+    words = ", ".join(f"{status} {counts[status]}" for status in STATUSES if counts.get(status))
+    parts = "".join(f"<span class='{status.replace(' ', '-')}' style='flex-grow:{counts[status] / total:.4f}' "
+                    f"title='{status}: {counts[status]}'></span>" for status in STATUSES if counts.get(status))
+    return f"<div class='bar' role='img' aria-label='{esc(label)}{words or 'nothing printed'}'>{parts}</div>"
+
+
+def counts_line(counts: dict) -> str:
+    """The same counts as a row of marks."""
+    return " ".join(f"{pill(status)}&nbsp;{counts[status]}" for status in STATUSES if counts.get(status))
+
+
+def exhibit_title(exhibit: str) -> str:
+    """`table-10-loo` → Table 10 (loo), `text-4.1` → Text, section 4.1."""
+    kind, _, rest = exhibit.partition("-")
+    number, _, part = rest.partition("-")
+    more = f" ({part.replace('-', ' ')})" if part else ""
+    if kind in ("table", "figure") and number:
+        return f"{kind.capitalize()} {number}{more}"
+    if kind == "text" and number:
+        return f"Text, section {number}{more}" if re.match(r"[\d.A-Z]+$", number) else f"Text, {rest.replace('-', ' ')}"
+    return exhibit

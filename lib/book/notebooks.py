@@ -1,0 +1,140 @@
+"""Executed notebooks as sources of the book: every cell gets an anchor, and says which numbers it made."""
+
+import copy
+import json
+import re
+from collections import Counter
+
+from lib.book.gather import Executed, source
+from lib.book.markup import anchor_of, esc, exhibit_title, link, pill
+from lib.book.numbers import Numbers, makers_html
+from lib.paths import ROOT
+
+# a markdown link or image to something inside the project: [text](target "title")
+TARGET = re.compile(r"(!?\[[^\]]*\])\(([^)\s]+)((?:\s+\"[^\"]*\")?)\)")
+FENCED = re.compile(r"(```.*?```|`[^`\n]*`)", re.S)
+FEW = 4  # numbers that a cell may have made for each of them to be named
+
+
+def notebook_page(book: Executed) -> str:
+    """A notebook's page, from the book's root."""
+    return f"notebooks/{book.key}.html"
+
+
+def notebook_source(numbers: Numbers, book: Executed, published_files: set) -> str:
+    """A notebook for MyST-NB. `published_files` collects the project's files that it links to."""
+    content = copy.deepcopy(book.content)
+    cells = []
+    for place, cell in enumerate(content["cells"]):
+        anchor = f"<a class='here' id='cell-{anchor_of(cell['id'])}'></a>"
+        if cell["cell_type"] == "markdown":
+            text = relink(source(cell), f"notebooks/{book.study}".rstrip("/"), notebook_page(book), published_files)
+            cell["source"] = f"{anchor}\n\n{text}" if place else text
+            cells.append(cell)
+            if not place:
+                cells.append(_markdown(f"{anchor}\n\n{_banner(numbers, book)}", "banner"))
+            continue
+        cells.append(_markdown(anchor, f"at-{cell['id']}"))
+        tags = cell.setdefault("metadata", {}).setdefault("tags", [])
+        if "injected-parameters" in tags:
+            tags.append("hide-input")
+        cells.append(cell)
+        made = _made(numbers, book, cell)
+        if made:
+            cells.append(_markdown(made, f"made-{cell['id']}"))
+    content["cells"] = cells
+    content["metadata"] = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+                           "language_info": {"name": "python"}}
+    return json.dumps(content, ensure_ascii=False, indent=1)
+
+
+def relink(text: str, folder: str, page: str, published_files: set) -> str:
+    """Markdown whose links into the project point at the book's pages, or at published copies of files.
+
+    `folder` is where the text stands in the project, `page` the page it becomes. Links among notebooks and to other
+    hosts stay; so does code.
+    """
+    def turn(found):
+        label, target, title = found.groups()
+        if re.match(r"[a-z]+:|#", target):
+            return found[0]
+        place, _, anchor = target.partition("#")
+        path = (ROOT / folder / place).resolve()
+        try:
+            inside = path.relative_to(ROOT).as_posix()
+        except ValueError:
+            return found[0]
+        goal = _goal(inside, path, published_files)
+        if goal is None:
+            return label.removeprefix("!").strip("[]")  # nothing of the book: the words stay
+        return f"{label}({link(page, goal)}{'#' + anchor if anchor else ''}{title})"
+
+    pieces = FENCED.split(text)
+    return "".join(piece if place % 2 else TARGET.sub(turn, piece) for place, piece in enumerate(pieces))
+
+
+def _goal(inside: str, path, published_files: set) -> str | None:
+    """The page (from the book's root) that stands for a file of the project; None where there is none."""
+    if inside.startswith("notebooks/") and inside.endswith(".ipynb"):
+        return inside.removesuffix(".ipynb") + ".html"
+    if inside.startswith("lib/") and inside.endswith(".py") and path.is_file():
+        return "api/" + inside.removeprefix("lib/").removesuffix(".py").replace("/__init__", "/index") + ".html"
+    pages = {"README.md": "about/readme.html", "CONTRIBUTING.md": "about/contributing.html",
+             "CHANGELOG.md": "about/changelog.html"}
+    if inside in pages:
+        return pages[inside]
+    if inside.startswith("docs/") and inside.endswith(".md"):
+        return f"about/{path.stem}.html"
+    if path.is_file():
+        published_files.add(inside)
+        return f"files/{inside}"
+    return None
+
+
+def _banner(numbers: Numbers, book: Executed) -> str:
+    """The line under a notebook's title: its study, its place in the paper, what it made."""
+    page = notebook_page(book)
+    parts = []
+    if book.study:
+        title = numbers.run.facts.get(book.study, {}).get("title", book.study)
+        parts.append(f"<a href='{link(page, f'studies/{book.study}.html')}'>{esc(title)}</a>")
+    if book.section:
+        parts.append(f"paper: {esc(book.section)}")
+    made = Counter(each.exhibit for (name, _), rows in numbers.by_cell.items() if name == book.key for each in rows)
+    if made:
+        exhibits = ", ".join(f"<a href='{link(page, numbers.exhibits[book.study][name][0].page.split('#')[0])}'>"
+                             f"{esc(exhibit_title(name))}</a> ({count})" for name, count in made.items())
+        parts.append(f"numbers made here: {exhibits}")
+    return f"<p class='crumbs'>{' · '.join(parts)}</p>" if parts else ""
+
+
+def _made(numbers: Numbers, book: Executed, cell: dict) -> str:
+    """The note below a code cell: the numbers it made, each a link to its line, and the functions it called."""
+    page = notebook_page(book)
+    made = numbers.by_cell.get((book.key, cell["id"]), [])
+    called = numbers.traces[book.key].called_in(cell["id"]) if book.key in numbers.traces else []
+    called = [name for name in called if name in numbers.by_function]
+    parts = []
+    if 0 < len(made) <= FEW:
+        parts += [f"<a href='{link(page, each.page)}'>{esc(exhibit_title(each.exhibit))} [{esc(each.row)}, "
+                  f"{esc(each.column)}]</a> {pill(each.verdict or each.status)}" for each in made]
+    elif made:
+        parts += [f"<a href='{link(page, rows[0].page)}'>{esc(exhibit_title(name))}</a> ({len(rows)})"
+                  for name, rows in _grouped(made).items()]
+    if not made and not called:
+        return ""
+    says = [f"<span>Numbers: {' · '.join(parts)}</span>"] if parts else []
+    if called:
+        says.append(f"<span>Functions: {makers_html(numbers.library, called, page, most=6)}</span>")
+    return f"<div class='made'>{' '.join(says)}</div>"
+
+
+def _grouped(made) -> dict:
+    groups = {}
+    for each in made:
+        groups.setdefault(each.exhibit, []).append(each)
+    return groups
+
+
+def _markdown(text: str, name: str) -> dict:
+    return {"cell_type": "markdown", "id": anchor_of(name)[:64], "metadata": {}, "source": text}

@@ -1,0 +1,160 @@
+"""From a run to a site: write the pages' sources, let Sphinx with MyST-NB turn them into HTML."""
+
+import io
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from lib.book import pages
+from lib.book.api import Library
+from lib.book.gather import Run
+from lib.book.notebooks import notebook_source
+from lib.book.numbers import Numbers, exhibit_page, exhibit_source, verification_script, verification_source
+from lib.book.reference import index_source, module_source
+from lib.files import write_text_atomic
+from lib.paths import ROOT
+
+STATIC = Path(__file__).parent / "static"
+
+
+@dataclass
+class Built:
+    """A finished book: its first page, how many pages it has, and what Sphinx complained of."""
+
+    index: Path
+    pages: int
+    warnings: list
+
+
+def build(run: Run) -> Built:
+    """Build the book of `run` into <out>/book; sources and Sphinx's memory stay in <out>/.book.
+
+    A second build writes again only the pages whose source changed.
+    """
+    work, target = run.out / ".book", run.out / "book"
+    source = work / "source"
+    write_sources(run, source)
+    target.mkdir(parents=True, exist_ok=True)
+    said = _sphinx(source, target, work / "doctrees", f"{len(run.studies)} studies re-executed ({run.profile})")
+    return Built(target / "index.html", sum(1 for _ in target.rglob("*.html")), said)
+
+
+def write_sources(run: Run, source: Path) -> None:
+    """Write every page's source below `source`, and remove what no longer belongs there."""
+    files = Sources(run).files()
+    kept = set()
+    for name, content in files.items():
+        path = source / name
+        kept.add(path)
+        if isinstance(content, Path):
+            if not path.is_file() or path.read_bytes() != content.read_bytes():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(content, path)
+        elif not path.is_file() or path.read_text(encoding="utf-8") != content:  # untouched pages are not built again
+            write_text_atomic(path, content)
+    for path in [path for path in source.rglob("*") if path.is_file() and path not in kept]:
+        path.unlink()
+
+
+class Sources:
+    """All sources of one book."""
+
+    def __init__(self, run: Run):
+        self.run, self.library = run, Library()
+        self.numbers = Numbers(run, self.library)
+        self.linked = set()  # the project's files that pages link to
+
+    def files(self) -> dict:
+        """{path below the source folder: text, or the file to copy}."""
+        notebooks = {f"notebooks/{book.key}.ipynb": notebook_source(self.numbers, book, self.linked)
+                     for book in self.run.notebooks.values()}
+        prose = pages.prose_pages(self.linked)
+        titles = {page: pages.title_of(text) for page, text in prose.items()}
+        files = {**notebooks, **{f"{page}.md": text for page, text in prose.items()}, **self._exhibits(), **self._modules(),
+                 **self._studies(),
+                 "verification.md": verification_source(self.numbers), "exercises.md": pages.exercises_source(self.numbers),
+                 "index.md": pages.front_source(self.numbers, titles) + self._contents(list(titles))}
+        files |= {f"_extra/files/{name}": ROOT / name for name in sorted(self.linked)}
+        files |= {f"_static/{path.name}": path for path in sorted(STATIC.iterdir())}
+        files["_static/numbers.js"] = verification_script(self.numbers)
+        return files
+
+    def _exhibits(self) -> dict:
+        return {exhibit_page(study, exhibit).replace(".html", ".md"):
+                "---\norphan: true\n---\n" + exhibit_source(self.numbers, study, exhibit)
+                for study, exhibits in self.numbers.exhibits.items() for exhibit in exhibits}
+
+    def _modules(self) -> dict:
+        callers = {}
+        for key, trace in self.numbers.traces.items():
+            for cell in dict.fromkeys(step.cell for step in trace.steps):
+                for name in trace.called_in(cell):
+                    callers.setdefault(name, []).append((key, cell))
+        listed = [module for module in self.library.modules.values() if module.functions]
+        files = {f"{module.page}.md": "---\norphan: true\n---\n" + module_source(self.numbers, module, callers)
+                 for module in listed}
+        files["api/overview.md"] = index_source(self.library, self.numbers)
+        return files
+
+    def _studies(self) -> dict:
+        files = {}
+        for study in self.run.studies:
+            figure = self.run.figure(study)
+            shown = f"_static/figures/{study}/{figure.name}" if figure else None
+            if figure:
+                files[shown] = figure
+            inside = "\n".join(f"/notebooks/{book.key}" for book in self.run.books(study))
+            files[f"studies/{study}.md"] = (pages.study_source(self.numbers, study, shown)
+                                            + f"\n\n```{{toctree}}\n:hidden:\n\n{inside}\n```\n")
+        return files
+
+    def _contents(self, prose) -> str:
+        """The side bar's table of contents."""
+        front = [f"notebooks/{book.key}" for book in self.run.notebooks.values() if not book.study]
+        parts = {"Start": ["verification", *front, "exercises"],
+                 "Studies": [f"studies/{study}" for study in self.run.studies],
+                 "Library": ["api/overview"], "About": list(prose)}
+        return "\n".join(f"```{{toctree}}\n:hidden:\n:caption: {caption}\n\n" + "\n".join(entries) + "\n```\n"
+                         for caption, entries in parts.items() if entries)
+
+
+def slug(title: str) -> str:
+    """A heading's anchor as JupyterLab makes it, so that links inside notebooks go on working."""
+    return title.strip().replace(" ", "-")
+
+
+def configuration(title: str) -> dict:
+    """Sphinx's configuration: nothing is executed, nothing is fetched, by the builder or by the reader."""
+    return {
+        "project": "Compendium", "html_title": title, "author": "", "language": "en",
+        "extensions": ["myst_nb", "lib.book.mathml"], "html_math_renderer": "mathml",
+        "nb_execution_mode": "off", "nb_ipywidgets_js": {}, "nb_merge_streams": True, "nb_number_source_lines": False,
+        "myst_enable_extensions": ["dollarmath", "amsmath", "html_image"], "myst_heading_anchors": 4,
+        "myst_heading_slug_func": "lib.book.site.slug", "myst_dmath_double_inline": True,
+        "html_theme": "sphinx_book_theme", "html_static_path": ["_static"], "html_extra_path": ["_extra"],
+        "html_css_files": ["book.css"], "html_copy_source": True, "html_show_sphinx": False, "html_show_copyright": False,
+        "exclude_patterns": ["_static", "_extra"],
+        "suppress_warnings": ["mystnb.unknown_mime_type", "myst.header", "toc.not_included", "misc.highlighting_failure"],
+        "html_theme_options": {"show_navbar_depth": 1, "home_page_in_toc": True, "use_download_button": True,
+                               "use_fullscreen_button": False, "use_issues_button": False, "show_toc_level": 2,
+                               "search_bar_text": "Search the book", "navigation_with_keys": False,
+                               "use_sidenotes": False, "article_header_start": ["toggle-primary-sidebar.html"]},
+        "html_sidebars": {"**": ["navbar-logo.html", "search-button-field.html", "sbt-sidebar-nav.html"]},
+    }
+
+
+def _sphinx(source: Path, target: Path, doctrees: Path, title: str) -> list[str]:
+    """Run Sphinx in this process; return its warnings, one a line. Raises what Sphinx raises."""
+    os.environ.setdefault("PYTHONDONTWRITEBYTECODE", "1")
+    from sphinx.application import Sphinx  # slow to import: only the build needs it
+    from sphinx.util.docutils import docutils_namespace
+
+    (source / "_extra").mkdir(parents=True, exist_ok=True)
+    warnings = io.StringIO()
+    with docutils_namespace():
+        app = Sphinx(str(source), None, str(target), str(doctrees), "html", confoverrides=configuration(title),
+                     status=None, warning=warnings, parallel=1)
+        app.build()
+    return [re.sub(r"\x1b\[[\d;]*m", "", line) for line in warnings.getvalue().splitlines() if line.strip()]

@@ -1,0 +1,178 @@
+"""Matrices of rank correlations: coefficients, p values, control of multiple comparisons, and what rater noise hides.
+
+Sources: Spearman (1904) for rho and for disattenuation; Kendall (1945) for tau-b; Holm (1979); Benjamini and Hochberg
+(1995); Shrout and Fleiss (1979), case 1, with Donner's (1986) mean group size for the reliability of a mean of ratings.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from lib.ranks import bonferroni, holm, kendall_tau_b, spearman
+from lib.resampling import bootstrap_weights, percentile_interval
+
+METHODS = ("spearman", "kendall")
+ADJUSTMENTS = ("none", "bonferroni", "holm", "fdr_bh")
+MARKS = ((0.001, "‡"), (0.01, "†"), (0.05, "*"))
+
+
+class Correlations(NamedTuple):
+    """Coefficients, p values and numbers of pairs, each a frame [first variable, second variable]."""
+
+    coefficient: pd.DataFrame
+    p: pd.DataFrame
+    n: pd.DataFrame
+
+
+class Reliability(NamedTuple):
+    """One-way random effects of ratings within units: ICC of a single rating and of a unit's mean, variances."""
+
+    single: float
+    mean: float
+    between: float
+    within: float
+
+
+def correlation_matrix(first: pd.DataFrame, second: pd.DataFrame, method: str = "spearman") -> Correlations:
+    """Correlate every column of `first` with every column of `second` over the units both have (same index).
+
+    Pairs with a missing member are left out. A constant column gives no correlation: NaN, never 0. p is two-sided: for
+    rho by the t distribution with n - 2 degrees of freedom, for tau-b as scipy.stats.kendalltau.
+    Raises ValueError for an unknown method or frames without a unit in common.
+    """
+    if method not in METHODS:
+        raise ValueError(f"unknown method {method!r}: use one of {', '.join(METHODS)}")
+    units = first.index.intersection(second.index, sort=False)
+    if not len(units):
+        raise ValueError("the two tables have no unit in common: their indexes should hold the same ids")
+    tables = [pd.DataFrame(np.nan, index=first.columns, columns=second.columns) for _ in range(3)]
+    for row in first.columns:
+        for column in second.columns:
+            found = correlate(first.loc[units, row], second.loc[units, column], method)
+            for table, value in zip(tables, found, strict=True):
+                table.at[row, column] = value
+    return Correlations(tables[0], tables[1], tables[2].astype(int))
+
+
+def correlate(first, second, method: str = "spearman") -> tuple[float, float, int]:
+    """(coefficient, two-sided p, pairs) of first[unit] and second[unit]; NaN, NaN where either is constant."""
+    first, second = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+    seen = ~(np.isnan(first) | np.isnan(second))
+    first, second, n = first[seen], second[seen], int(seen.sum())
+    if n < 3:
+        return np.nan, np.nan, n
+    value = spearman(first, second) if method == "spearman" else kendall_tau_b(first, second)
+    if np.isnan(value):
+        return np.nan, np.nan, n
+    if method == "kendall":
+        return value, float(stats.kendalltau(first, second).pvalue), n
+    if abs(value) >= 1:
+        return value, 0.0, n
+    t = value * np.sqrt((n - 2) / ((1 - value) * (1 + value)))
+    return value, float(2 * stats.t.sf(abs(t), n - 2)), n
+
+
+def benjamini_hochberg(p) -> np.ndarray:
+    """Adjusted p values that control the false discovery rate; missing (NaN) ones stay missing and are not counted."""
+    p = np.asarray(p, dtype=float)
+    seen = p[~np.isnan(p)]
+    order = np.argsort(-seen, kind="stable")
+    scaled = seen[order] * len(seen) / np.arange(len(seen), 0, -1)
+    adjusted = np.empty(len(seen))
+    adjusted[order] = np.minimum(1.0, np.minimum.accumulate(scaled))
+    result = np.full(p.shape, np.nan)
+    result[~np.isnan(p)] = adjusted
+    return result
+
+
+def adjust(p: pd.DataFrame, method: str = "holm") -> pd.DataFrame:
+    """The p values of a whole matrix (one family), adjusted for their number: none, bonferroni, holm or fdr_bh.
+
+    In a matrix of a table with itself the diagonal is not a test and each pair stands twice: pass `off_diagonal(p)`.
+    """
+    if method not in ADJUSTMENTS:
+        raise ValueError(f"unknown adjustment {method!r}: use one of {', '.join(ADJUSTMENTS)}")
+    if method == "none":
+        return p.copy()
+    function = {"bonferroni": bonferroni, "holm": holm, "fdr_bh": benjamini_hochberg}[method]
+    values = p.to_numpy(dtype=float)
+    return pd.DataFrame(function(values.ravel()).reshape(values.shape), index=p.index, columns=p.columns)
+
+
+def off_diagonal(p: pd.DataFrame) -> pd.DataFrame:
+    """A square matrix with only its lower triangle: each pair once, the diagonal and the upper half missing."""
+    keep = np.tril(np.ones(p.shape, dtype=bool), k=-1)
+    return p.where(pd.DataFrame(keep, index=p.index, columns=p.columns))
+
+
+def marks(p: pd.DataFrame) -> pd.DataFrame:
+    """Significance marks as the Stories paper prints them: * p < .05, † p < .01, ‡ p < .001, else nothing."""
+    def mark(value):
+        return next((sign for bound, sign in MARKS if value < bound), "")
+
+    return p.map(mark)
+
+
+def rater_reliability(groups) -> Reliability:
+    """How reliable are means over few and unequally many ratings: ICC(1, 1) and ICC(1, k) of groups[unit][rating].
+
+    Variances by one-way analysis of variance; k of ICC(1, k) is the harmonic mean of the numbers of ratings, so that
+    `mean` is the share of the variance between observed unit means that is not noise. A unit with one rating
+    says nothing about noise, but counts for the spread between units. A negative between-variance is 0.
+    Raises ValueError where no unit has two ratings.
+    """
+    sizes = np.array([len(group) for group in groups], dtype=float)
+    sums = np.array([np.sum(group) for group in groups], dtype=float)
+    squares = np.array([np.sum(np.square(group)) for group in groups], dtype=float)
+    return _reliability(sizes, sums, squares, np.ones((1, len(sizes))))[0]
+
+
+def reliability_interval(groups, *, B: int, rng: np.random.Generator, confidence: float = 0.95):
+    """{"single", "mean"}: percentile intervals of the two reliabilities; units are resampled with their ratings."""
+    sizes = np.array([len(group) for group in groups], dtype=float)
+    sums = np.array([np.sum(group) for group in groups], dtype=float)
+    squares = np.array([np.sum(np.square(group)) for group in groups], dtype=float)
+    estimate = _reliability(sizes, sums, squares, np.ones((1, len(sizes))))[0]
+    single, mean = _components(sizes, sums, squares, bootstrap_weights(len(sizes), B, rng))[:2]
+    return {"single": percentile_interval(estimate.single, single, confidence),
+            "mean": percentile_interval(estimate.mean, mean, confidence)}
+
+
+def disattenuated(coefficient, first_reliability=1.0, second_reliability=1.0):
+    """What a correlation would be without measurement error: coefficient / sqrt(product of the reliabilities).
+
+    NaN where a reliability is 0 (nothing but noise was measured). Values beyond 1 are given as they are: they say that
+    chance, or a reliability too low, is at work. Works on numbers, arrays and frames.
+    """
+    product = np.asarray(first_reliability, dtype=float) * np.asarray(second_reliability, dtype=float)
+    return coefficient / np.sqrt(np.where(product > 0, product, np.nan))
+
+
+def ceiling(reliability) -> float | np.ndarray:
+    """The correlation that a perfect measure of the truth would reach with noisy scores: sqrt(their reliability)."""
+    return np.sqrt(np.clip(np.asarray(reliability, dtype=float), 0.0, None))[()]
+
+
+def _reliability(sizes, sums, squares, weights) -> list[Reliability]:
+    if not (sizes >= 2).any():
+        raise ValueError("no unit has two ratings: agreement between raters cannot be estimated")
+    return [Reliability(*map(float, values)) for values in zip(*_components(sizes, sums, squares, weights), strict=True)]
+
+
+def _components(sizes, sums, squares, weights):
+    """(single, mean, between, within), each [replicate], from weights[replicate, unit]: how often a unit is drawn."""
+    units = weights.sum(axis=1)
+    total = weights @ sizes
+    grand = weights @ sums / total
+    between_squares = weights @ (sums**2 / sizes) - total * grand**2
+    within_squares = weights @ (squares - sums**2 / sizes)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        within = within_squares / (total - units)
+        typical = (total - weights @ sizes**2 / total) / (units - 1)
+        between = np.maximum(0.0, (between_squares / (units - 1) - within) / typical)
+        harmonic = units / (weights @ (1 / sizes))
+        single = between / (between + within)
+        mean = between / (between + within / harmonic)
+    return single, mean, between, within

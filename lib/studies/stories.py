@@ -1,0 +1,246 @@
+"""Stories: the archive read by meaning, and the study's conventions.
+
+The unit of every test is the story: a text in English and its Italian twin (dataset ids 2k + 1 and 2k + 2). A story's
+human score on a dimension is the mean over its ratings, whichever language was read; metrics and judge scores are
+those of the English text. Source: the paper's Methods; data/published/stories.csv for the numbers.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from lib.archive import Archive
+from lib.files import write_text_atomic
+
+HUMAN = "human"
+DIMENSIONS = ("authenticity", "effectiveness", "elaboration", "fluency", "flexibility", "novelty", "originality",
+              "surprise", "usefulness", "value", "creativity")
+METRICS = ("creativity_index", "perplexity", "cr_pos", "template_rate", "template_per_token", "ead", "sbert_diversity")
+LANGUAGES = {"en": "english", "it": "italian"}
+LOWEST, HIGHEST = 1, 5
+TEXTS = ["story", "language", "author", "prompt", "text"]
+PROFILE = ["native_language", "gender", "age", "education", "experience"]
+RATINGS = ["rating", "timestamp", "session", *PROFILE, "story", "language", "author", *DIMENSIONS]
+JUDGEMENTS = ["story", "language", "repetition", *DIMENSIONS]
+# The sheet's columns as the survey of the study wrote them ("native_languge" is theirs).
+SHEET = ["timestamp", "session_id", "native_languge", "gender", "age", "education", "experience", "text_id",
+         "txt_language", "author", "text_evaluated", *DIMENSIONS]
+AGES = {"18–24": (18, 24), "25–34": (25, 34), "35–44": (35, 44), "45+": (45, np.inf)}
+
+
+class StoriesError(ValueError):
+    """Data of the study that cannot be used; the message names the story, rating or field and what would be right."""
+
+
+@dataclass
+class Stories:
+    """The study's data: `texts` (columns TEXTS), `ratings` (RATINGS, in the sheet's order), `metrics` (story, language,
+    METRICS) and `judgements` (JUDGEMENTS). `moved` counts the ratings whose story text has changed since."""
+
+    texts: pd.DataFrame
+    ratings: pd.DataFrame
+    metrics: pd.DataFrame
+    judgements: pd.DataFrame
+    moved: int = 0
+
+
+def load_archive(mirror: str = "") -> Stories:
+    """The authors' archive as four tables. Raises ArchiveError for a missing file, StoriesError for a malformed one."""
+    archive = Archive("stories", mirror or None)
+    rows = json.loads(archive.path("dataset/dataset_full_200.json").read_text(encoding="utf-8"))
+    measured = json.loads(archive.path("results/creativity_metrics.json").read_text(encoding="utf-8"))
+    sheet = pd.read_excel(archive.path("results/texts_evaluation_sheet.xlsx")).dropna(how="all")
+    texts = texts_frame(rows)
+    ratings = ratings_frame(sheet, texts)
+    place = {(row["story"], row["language"]): row["text"] for row in texts.to_dict("records")}
+    read = [place[story, language] for story, language in zip(ratings["story"], ratings["language"], strict=True)]
+    moved = int((sheet["text_evaluated"].astype(str).to_numpy() != np.array(read, dtype=object)).sum())
+    return Stories(texts, ratings, *measured_frames(measured, texts), moved)
+
+
+def texts_frame(rows) -> pd.DataFrame:
+    """The dataset's rows (id, prompt, lang, text, author) as texts, one row a story and language, in their order.
+
+    Raises StoriesError for an empty text, an unknown language, or twins that disagree on author or prompt.
+    """
+    records = [{"story": (int(row["id"]) + 1) // 2, "language": row["lang"], "author": row["author"],
+                "prompt": row["prompt"], "text": row["text"]} for row in rows]
+    return check_texts(pd.DataFrame(records, columns=TEXTS))
+
+
+def check_texts(texts: pd.DataFrame, authors=None) -> pd.DataFrame:
+    """`texts` itself, once every row can be used.
+
+    `authors`: the known ones, or None for any. Raises StoriesError naming the first story that is wrong, and why.
+    """
+    for row in texts.itertuples():
+        if not isinstance(row.text, str) or not row.text.strip():
+            raise StoriesError(f"story {row.story} ({row.language}): the text is empty; a story needs at least one word")
+        if row.language not in LANGUAGES:
+            raise StoriesError(f"story {row.story}: language {row.language!r} is not one of {', '.join(LANGUAGES)}")
+        if authors is not None and row.author not in authors:
+            raise StoriesError(f"story {row.story}: unknown author {row.author!r}; known: {', '.join(authors)}")
+    repeated = texts.duplicated(["story", "language"])
+    if repeated.any():
+        row = texts[repeated].iloc[0]
+        raise StoriesError(f"story {row['story']} comes twice in language {row['language']!r}")
+    split = texts.groupby("story")["author"].nunique() > 1
+    if split.any():
+        raise StoriesError(f"story {split[split].index[0]}: its languages name different authors")
+    return texts
+
+
+def ratings_frame(sheet: pd.DataFrame, texts: pd.DataFrame) -> pd.DataFrame:
+    """A sheet of ratings (columns SHEET; order and blanks in names do not matter) as ratings (columns RATINGS).
+
+    The language read is that of the text's id; the sheet's own column says "it" for every row of the archive.
+    Raises StoriesError for a missing column, a rating that is not a whole number from 1 to 5, an unknown text, or an
+    author who is not the text's.
+    """
+    names = {str(name).strip().lower(): name for name in sheet.columns}
+    names.setdefault("native_languge", names.get("native_language"))
+    missing = [name for name in SHEET if name not in ("text_evaluated", "txt_language") and names.get(name) is None]
+    if missing:
+        raise StoriesError(f"the sheet of ratings lacks the column {missing[0]!r}; it needs {', '.join(SHEET)}")
+    sheet = sheet.rename(columns={names[name]: name for name in SHEET if names.get(name) is not None})
+    sheet = sheet.reset_index(drop=True)
+    _check_scores(sheet)
+    known = texts.set_index(["story", "language"])["author"]
+    story = (sheet["text_id"].astype(int) + 1) // 2
+    language = np.where(sheet["text_id"].astype(int) % 2 == 1, "en", "it")
+    for line, key in enumerate(zip(story, language, strict=True)):
+        if key not in known.index:
+            raise StoriesError(f"rating {line + 1}: no story has the text id {sheet['text_id'][line]}")
+        if known[key] != sheet["author"][line]:
+            raise StoriesError(f"rating {line + 1}: the sheet says author {sheet['author'][line]!r}, story {key[0]} is by "
+                               f"{known[key]!r}")
+    frame = pd.DataFrame({
+        "rating": np.arange(1, len(sheet) + 1), "timestamp": sheet["timestamp"].astype(str),
+        "session": sheet["session_id"].astype(str), "native_language": sheet["native_languge"],
+        **{name: sheet[name] for name in PROFILE[1:]}, "story": story, "language": language,
+        "author": sheet["author"], **{name: sheet[name].astype(int) for name in DIMENSIONS}})
+    return frame[RATINGS]
+
+
+def measured_frames(measured: dict, texts: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The archive's metrics and judge replies as (metrics, judgements), one row a text, in the texts' order.
+
+    Raises StoriesError for a metric that is missing, has another length, or judge replies out of order.
+    """
+    count = len(texts)
+    for name in METRICS:
+        if len(measured.get(name, ())) != count:
+            raise StoriesError(f"creativity_metrics.json: {name!r} has {len(measured.get(name, ()))} values for {count} texts")
+    keys = texts[["story", "language"]].reset_index(drop=True)
+    metrics = pd.concat([keys, pd.DataFrame({name: measured[name] for name in METRICS}, dtype=float)], axis=1)
+    replies = measured.get("llm_as_a_judge", ())
+    if len(replies) != count * len(DIMENSIONS):
+        raise StoriesError(f"creativity_metrics.json: {len(replies)} judge replies for {count} texts and "
+                           f"{len(DIMENSIONS)} dimensions")
+    scores = np.full((count, len(DIMENSIONS)), np.nan)
+    for place, reply in enumerate(replies):
+        (name, said), = reply.items()
+        row, column = divmod(place, len(DIMENSIONS))
+        if name != DIMENSIONS[column]:
+            raise StoriesError(f"judge reply {place + 1}: {name!r} where {DIMENSIONS[column]!r} should stand")
+        scores[row, column] = _score(said.get("score"), f"judge reply {place + 1}")
+    judgements = pd.concat([keys.assign(repetition=0), pd.DataFrame(scores, columns=list(DIMENSIONS))], axis=1)
+    return metrics, judgements
+
+
+def story_scores(ratings: pd.DataFrame, stories) -> pd.DataFrame:
+    """scores[story, dimension]: mean over a story's ratings (columns DIMENSIONS), in the order of `stories`.
+
+    A story that nobody rated is missing (NaN). Also right for judgements: the mean over repetitions.
+    """
+    return ratings.groupby("story")[list(DIMENSIONS)].mean().reindex(pd.Index(stories, name="story"))
+
+
+def demographics(ratings: pd.DataFrame) -> pd.DataFrame:
+    """Table 2: count and percent of raters, index `category=level`; a rater is a session.
+
+    Raises StoriesError where one session states two different things about itself.
+    """
+    sessions = ratings.groupby("session")
+    for name in PROFILE:
+        if (sessions[name].nunique() > 1).any():
+            raise StoriesError(f"one session states two values for {name!r}")
+    raters = sessions[PROFILE].first()
+    rows = {}
+    for name in ("gender", "age", "education", "native_language", "experience"):
+        levels = _levels(raters[name], name)
+        for level in LEVELS[name]:
+            rows[f"{name}={level}"] = int((levels == level).sum())
+    counts = pd.Series(rows)
+    return pd.DataFrame({"count": counts, "percent": 100 * counts / len(raters)})
+
+
+LEVELS = {
+    "gender": ("Male", "Female"), "age": tuple(AGES),
+    "education": ("Less than High School", "High School", "Bachelor's Degree", "Master's Degree", "PhD", "Other"),
+    "native_language": ("Italian", "English", "Other"),
+    "experience": ("Never used", "Tried out of curiosity", "Occasionally", "Often", "If not daily, almost"),
+}
+
+
+def write_texts(path, texts: pd.DataFrame) -> Path:
+    """Texts as JSON lines (columns TEXTS)."""
+    lines = (json.dumps(row, ensure_ascii=False) for row in texts[TEXTS].to_dict("records"))
+    return write_text_atomic(path, "".join(f"{line}\n" for line in lines))
+
+
+def read_texts(path) -> pd.DataFrame:
+    """Texts as `write_texts` wrote them. Raises StoriesError for a line that is no text, and as `check_texts`."""
+    rows = []
+    for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):
+        try:
+            row = json.loads(line)
+            rows.append({name: row[name] for name in TEXTS})
+        except (ValueError, KeyError, TypeError) as error:
+            raise StoriesError(f"{Path(path).name}, line {number}: not a text with {', '.join(TEXTS)} ({error})") from None
+    return check_texts(pd.DataFrame(rows, columns=TEXTS))
+
+
+def english(texts: pd.DataFrame) -> pd.DataFrame:
+    """The English row of each story, indexed by story."""
+    return texts[texts["language"] == "en"].set_index("story", drop=False)
+
+
+def texts_400(stories: Stories) -> list[str]:
+    """All texts of the archive, English and Italian, in its order."""
+    return list(stories.texts["text"])
+
+
+def demo_texts(count: int) -> list[str]:
+    """English simulated stories, as many as asked for (for benches without an archive)."""
+    from lib.simulate.stories import write_story  # only without an archive
+
+    return [write_story("human" if number % 2 else "openai/gpt-5.2", f"prompt {number}", number)
+            for number in range(count)]
+
+
+def _levels(values, name):
+    if name == "age":
+        ages = pd.to_numeric(values, errors="coerce")
+        found = pd.Series("", index=values.index)
+        for level, (low, high) in AGES.items():
+            found[(ages >= low) & (ages <= high)] = level
+        return found
+    return values.where(values.isin(LEVELS[name]), "Other")
+
+
+def _check_scores(sheet):
+    for name in DIMENSIONS:
+        for line, value in enumerate(sheet[name]):
+            _score(value, f"rating {line + 1}, {name}")
+
+
+def _score(value, where):
+    """A whole number from 1 to 5. Raises StoriesError naming the place."""
+    number = pd.to_numeric(value, errors="coerce")
+    if not (LOWEST <= number <= HIGHEST) or number != int(number) or isinstance(value, bool):
+        raise StoriesError(f"{where}: {value!r} is not a whole number from {LOWEST} to {HIGHEST}")
+    return float(number)
