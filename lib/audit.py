@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from lib.verify import agreement
+from lib.cells import agreement
 
 # Decimal fractions have no exact binary form; a unit's billionth keeps the closed ranges closed.
 SLACK = 1e-9

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import yaml
 
 from lib.paths import DATA, shown
 
@@ -89,6 +90,33 @@ def address(row) -> str:
     return f"{row['study']}/{row['exhibit']}[{row['row']}, {row['column']}]"
 
 
+def contradictions(study: str) -> list[dict]:
+    """The recorded contradictions of a paper with itself (empty where none are recorded)."""
+    path = DATA / "published" / f"{study}_contradictions.yaml"
+    return (yaml.safe_load(path.read_text(encoding="utf-8")) or []) if path.is_file() else []
+
+
+def agreement(printed, found) -> str:
+    """How a computed number stands to a printed one: reproduced, within or differs.
+
+    Equal at the printed rounding means nearer than half a unit of the last printed digit (a tie may round
+    either way). A bound ("p < .001") is met by any smaller number; a printed interval must agree too.
+    """
+    pairs = [(printed[name], found[name]) for name in ("value", "lo", "hi") if not np.isnan(printed[name])]
+    if printed["kind"] == "bound":
+        below = printed["note"].startswith("<")
+        return "reproduced" if (found["value"] < printed["value"]) == below else "differs"
+    half = 0.5 * 10.0 ** -_decimals(printed)
+    # 1e-9 of a unit: a computed tie must not fail on the last binary digit
+    if all(abs(value - other) <= half * (1 + 1e-9) + 1e-12 for value, other in pairs):
+        return "reproduced"
+    tolerance = printed["tolerance"]
+    if printed["kind"] == "monte-carlo" and not np.isnan(tolerance):
+        if all(abs(value - other) <= tolerance + half for value, other in pairs):
+            return "within"
+    return "differs"
+
+
 def grid(cells: pd.DataFrame, exhibit: str, value: str = "value") -> pd.DataFrame:
     """One exhibit as a table: rows and columns in order of appearance, entries `value` (or "lo", "hi", "note").
 
@@ -108,6 +136,10 @@ def value_of(cells: pd.DataFrame, exhibit: str, row: str, column: str) -> float:
     if len(part) != 1:
         raise CellsError(f"no cell at {exhibit}[{row}, {column}]")
     return float(part["value"].iloc[0])
+
+
+def _decimals(printed) -> int:
+    return 0 if pd.isna(printed["decimals"]) else int(printed["decimals"])
 
 
 def _numbers(texts: pd.Series, name: str, kind, path: Path) -> pd.Series:

@@ -4,9 +4,8 @@ import html
 import json
 
 import pandas as pd
-import yaml
 
-from lib.paths import DATA
+from lib.cells import contradictions
 from lib.verify import STATUSES, summary
 
 MEANING = {
@@ -24,12 +23,6 @@ PROFILE_NOTE = {
     "released": "Profile released: computed from the archives that the authors published.",
     "live": "Profile live: computed from models asked now, not from the paper's run.",
 }
-
-
-def contradictions(study: str) -> list[dict]:
-    """The recorded contradictions of a paper with itself (empty where none are recorded)."""
-    path = DATA / "published" / f"{study}_contradictions.yaml"
-    return (yaml.safe_load(path.read_text(encoding="utf-8")) or []) if path.is_file() else []
 
 
 def page(report: pd.DataFrame, computed: pd.DataFrame, studies, profile: str) -> str:

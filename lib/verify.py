@@ -1,7 +1,7 @@
 """Verification: join what was computed to what the papers print, and give every printed number one status.
 
 `python -m lib.verify PROFILE STUDIES OUT CELLS…` writes cells.csv, derived.csv, verification.csv and
-verification.html into OUT. Statuses:
+verification.html into OUT, with what earlier runs of other studies left there. Statuses:
 
 reproduced   computed from the released data, equal at the printed rounding
 within       a Monte Carlo quantity, inside the tolerance stated with the printed number
@@ -18,9 +18,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from lib.cells import ADDRESS, COMPUTED, CellsError, address, published, read_cells
+from lib.cells import ADDRESS, COMPUTED, CellsError, address, agreement, published, read_cells
+from lib.chain import notebooks
 from lib.files import write_csv_atomic, write_text_atomic
-from lib.paths import DATA
+from lib.paths import DATA, STUDIES
 
 STATUSES = ("reproduced", "within", "differs", "derived", "other run", "no data")
 REPORT = [*ADDRESS, "status", "verdict", "value", "lo", "hi", "decimals", "computed", "computed_lo", "computed_hi",
@@ -59,27 +60,6 @@ def verify(printed: pd.DataFrame, computed: pd.DataFrame, derived: pd.DataFrame,
     rows = [_verdict(row, by_data.get(_key(row)), by_print.get(_key(row)), profile)
             for row in printed.to_dict("records")]
     return pd.DataFrame(rows, columns=REPORT)
-
-
-def agreement(printed, found) -> str:
-    """How a computed number stands to a printed one: reproduced, within or differs.
-
-    Equal at the printed rounding means nearer than half a unit of the last printed digit (a tie may round
-    either way). A bound ("p < .001") is met by any smaller number; a printed interval must agree too.
-    """
-    pairs = [(printed[name], found[name]) for name in ("value", "lo", "hi") if not np.isnan(printed[name])]
-    if printed["kind"] == "bound":
-        below = printed["note"].startswith("<")
-        return "reproduced" if (found["value"] < printed["value"]) == below else "differs"
-    half = 0.5 * 10.0 ** -_decimals(printed)
-    # 1e-9 of a unit: a computed tie must not fail on the last binary digit
-    if all(abs(value - other) <= half * (1 + 1e-9) + 1e-12 for value, other in pairs):
-        return "reproduced"
-    tolerance = printed["tolerance"]
-    if printed["kind"] == "monte-carlo" and not np.isnan(tolerance):
-        if all(abs(value - other) <= tolerance + half for value, other in pairs):
-            return "within"
-    return "differs"
 
 
 def summary(report: pd.DataFrame, computed: pd.DataFrame, study: str) -> str:
@@ -137,10 +117,6 @@ def _key(row) -> tuple:
     return tuple(row[name] for name in ADDRESS)
 
 
-def _decimals(printed) -> int:
-    return 0 if pd.isna(printed["decimals"]) else int(printed["decimals"])
-
-
 def _cell_ids(executed: Path) -> dict:
     """{execution count: cell id} of an executed notebook; empty where it is not there."""
     if not executed.is_file():
@@ -149,11 +125,23 @@ def _cell_ids(executed: Path) -> dict:
     return {str(cell["execution_count"]): cell["id"] for cell in cells if cell.get("execution_count")}
 
 
+def finished_elsewhere(profile: str, out: Path, studies) -> dict:
+    """{study: cells files} of the other studies that earlier runs have left in `out`: one report holds them all."""
+    found = {}
+    for book in notebooks("all", profile):
+        path = out / "cells" / book.study / f"{book.name}.csv"
+        if book.study not in studies and path.is_file():
+            found.setdefault(book.study, []).append(path)
+    return found
+
+
 def main(arguments) -> int:
     profile, studies, out, *paths = arguments
     out, studies = Path(out), studies.split(",")
     try:
-        computed, derived = gather(paths, out)
+        others = finished_elsewhere(profile, out, studies)
+        studies = [study for study in STUDIES if study in studies or study in others]
+        computed, derived = gather([*paths, *(path for found in others.values() for path in found)], out)
         printed = pd.concat([published(study) for study in studies if _has_published(study)], ignore_index=True)
         report = verify(printed, computed, derived, profile)
         from lib.report import page

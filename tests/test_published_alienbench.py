@@ -10,10 +10,9 @@ import pytest
 import yaml
 
 from lib.audit import agrees, exact_counts, possible_counts
-from lib.cells import grid, published
+from lib.cells import contradictions, grid, published
 from lib.params import read_yaml
 from lib.paths import DATA, PARAMS
-from lib.report import contradictions
 
 CONDITIONS = ["baseline", "departure_primed", "constrained_no_light", "constrained_high_gravity",
               "constrained_ammonia", "detailed_description"]

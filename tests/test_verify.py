@@ -2,9 +2,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lib.cells import COMPUTED, PUBLISHED, CellsError
+from lib.cells import COMPUTED, PUBLISHED, CellsError, agreement
 from lib.report import page
-from lib.verify import STATUSES, agreement, gather, summary, verify
+from lib.verify import STATUSES, gather, summary, verify
 
 
 def printed(**changes):

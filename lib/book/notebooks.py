@@ -10,8 +10,8 @@ from lib.book.markup import anchor_of, esc, exhibit_title, link, pill
 from lib.book.numbers import Numbers, makers_html
 from lib.paths import ROOT
 
-# a markdown link or image to something inside the project: [text](target "title")
-TARGET = re.compile(r"(!?\[[^\]]*\])\(([^)\s]+)((?:\s+\"[^\"]*\")?)\)")
+# a markdown link or image: [words](target "title")
+TARGET = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)")
 FENCED = re.compile(r"(```.*?```|`[^`\n]*`)", re.S)
 FEW = 4  # numbers that a cell may have made for each of them to be named
 
@@ -21,14 +21,14 @@ def notebook_page(book: Executed) -> str:
     return f"notebooks/{book.key}.html"
 
 
-def notebook_source(numbers: Numbers, book: Executed, published_files: set) -> str:
-    """A notebook for MyST-NB. `published_files` collects the project's files that it links to."""
+def notebook_source(numbers: Numbers, book: Executed, links: "Links") -> str:
+    """A notebook for MyST-NB, its cells with anchors and notes on what they made."""
     content = copy.deepcopy(book.content)
     cells = []
     for place, cell in enumerate(content["cells"]):
         anchor = f"<a class='here' id='cell-{anchor_of(cell['id'])}'></a>"
         if cell["cell_type"] == "markdown":
-            text = relink(source(cell), f"notebooks/{book.study}".rstrip("/"), notebook_page(book), published_files)
+            text = links.turn(source(cell), f"notebooks/{book.study}".rstrip("/"), notebook_page(book))
             cell["source"] = f"{anchor}\n\n{text}" if place else text
             cells.append(cell)
             if not place:
@@ -48,47 +48,54 @@ def notebook_source(numbers: Numbers, book: Executed, published_files: set) -> s
     return json.dumps(content, ensure_ascii=False, indent=1)
 
 
-def relink(text: str, folder: str, page: str, published_files: set) -> str:
-    """Markdown whose links into the project point at the book's pages, or at published copies of files.
+class Links:
+    """Turns links into the project (to notebooks, modules, files) into links within the book.
 
-    `folder` is where the text stands in the project, `page` the page it becomes. Links among notebooks and to other
-    hosts stay; so does code.
+    Parameters
+    ----------
+    pages : the book's pages, with ending, from its root. A link to a page that is not among them loses its
+        target and keeps its words.
     """
-    def turn(found):
-        label, target, title = found.groups()
-        if re.match(r"[a-z]+:|#", target):
-            return found[0]
+
+    def __init__(self, pages):
+        self.pages = set(pages)
+        self.files = set()  # files of the project that the book must carry a copy of
+
+    def turn(self, text: str, folder: str, page: str) -> str:
+        """Markdown with its links turned; `folder` is where it stands in the project, `page` what it becomes.
+
+        Links to other hosts and within the page stay, and so does code.
+        """
+        pieces = FENCED.split(text)
+        return "".join(piece if place % 2 else TARGET.sub(lambda found: self._link(found, folder, page), piece)
+                       for place, piece in enumerate(pieces))
+
+    def _link(self, found, folder, page) -> str:
+        image, label, target = found.groups()
         place, _, anchor = target.partition("#")
         path = (ROOT / folder / place).resolve()
-        try:
-            inside = path.relative_to(ROOT).as_posix()
-        except ValueError:
+        if re.match(r"[a-z]+:|#", target) or not path.is_relative_to(ROOT):
             return found[0]
-        goal = _goal(inside, path, published_files)
+        goal = self._goal(path.relative_to(ROOT).as_posix(), path)
         if goal is None:
-            return label.removeprefix("!").strip("[]")  # nothing of the book: the words stay
-        return f"{label}({link(page, goal)}{'#' + anchor if anchor else ''}{title})"
+            return label
+        address = link(page, goal) + (f"#{anchor}" if anchor else "")
+        return f'<img src="{esc(address)}" alt="{esc(label)}">' if image else f'<a href="{esc(address)}">{label}</a>'
 
-    pieces = FENCED.split(text)
-    return "".join(piece if place % 2 else TARGET.sub(turn, piece) for place, piece in enumerate(pieces))
-
-
-def _goal(inside: str, path, published_files: set) -> str | None:
-    """The page (from the book's root) that stands for a file of the project; None where there is none."""
-    if inside.startswith("notebooks/") and inside.endswith(".ipynb"):
-        return inside.removesuffix(".ipynb") + ".html"
-    if inside.startswith("lib/") and inside.endswith(".py") and path.is_file():
-        return "api/" + inside.removeprefix("lib/").removesuffix(".py").replace("/__init__", "/index") + ".html"
-    pages = {"README.md": "about/readme.html", "CONTRIBUTING.md": "about/contributing.html",
-             "CHANGELOG.md": "about/changelog.html"}
-    if inside in pages:
-        return pages[inside]
-    if inside.startswith("docs/") and inside.endswith(".md"):
-        return f"about/{path.stem}.html"
-    if path.is_file():
-        published_files.add(inside)
-        return f"files/{inside}"
-    return None
+    def _goal(self, inside: str, path) -> str | None:
+        """What stands in the book for a file of the project: a page, a copy, or nothing (None)."""
+        if inside.startswith("notebooks/") and inside.endswith(".ipynb"):
+            page = inside.removesuffix(".ipynb") + ".html"
+        elif inside.startswith("lib/") and inside.endswith(".py"):
+            page = "api/" + inside.removeprefix("lib/").removesuffix(".py").replace("__init__", "index") + ".html"
+        elif inside.endswith(".md") and path.parent in (ROOT, ROOT / "docs"):
+            page = f"about/{path.stem.lower()}.html"
+        elif path.is_file():
+            self.files.add(inside)
+            return f"files/{inside}"
+        else:
+            return None
+        return page if page in self.pages else None
 
 
 def _banner(numbers: Numbers, book: Executed) -> str:

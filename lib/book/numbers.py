@@ -11,7 +11,8 @@ from lib.book.api import Library
 from lib.book.gather import Run
 from lib.book.markup import anchor_of, bar, counts_line, esc, exhibit_title, link, pill, raw
 from lib.book.trace import Trace
-from lib.report import MEANING, PROFILE_NOTE, contradictions
+from lib.cells import contradictions
+from lib.report import MEANING, PROFILE_NOTE
 from lib.tables import number
 from lib.verify import STATUSES
 

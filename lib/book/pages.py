@@ -6,10 +6,11 @@ from pathlib import Path
 
 from lib.book.gather import source
 from lib.book.markup import bar, counts_line, esc, exhibit_title, link, raw
-from lib.book.notebooks import relink
+from lib.book.notebooks import Links
 from lib.book.numbers import Numbers, contradictions_source, exhibit_page
-from lib.paths import DATA, ROOT
-from lib.report import PROFILE_NOTE, contradictions
+from lib.paths import ROOT
+from lib.cells import contradictions
+from lib.report import PROFILE_NOTE
 
 TABLE = re.compile(r"<figure class='table'>.*?</figure>", re.S)
 EXERCISE = re.compile(r"^#+\s+(Exercise.*)$", re.M)
@@ -76,14 +77,15 @@ def exercises_source(numbers: Numbers) -> str:
     return "\n".join(parts)
 
 
-def prose_pages(published_files: set) -> dict:
-    """{page: source} of the prose in docs/, and of README, CONTRIBUTING and CHANGELOG."""
-    places = {"about/readme": ROOT / "README.md", "about/contributing": ROOT / "CONTRIBUTING.md",
-              "about/changelog": ROOT / "CHANGELOG.md",
-              **{f"about/{path.stem}": path for path in sorted((ROOT / "docs").glob("*.md"))}}
-    return {page: relink(path.read_text(encoding="utf-8"), path.parent.relative_to(ROOT).as_posix(), f"{page}.html",
-                         published_files)
-            for page, path in places.items() if path.is_file()}
+def prose_files() -> dict:
+    """{page: file} of the prose: README, CONTRIBUTING, CHANGELOG and what lies in docs/."""
+    places = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+    return {f"about/{path.stem.lower()}": path for path in places if path.is_file()}
+
+
+def prose_source(page: str, path: Path, links: Links) -> str:
+    """A page of prose, its links turned."""
+    return links.turn(path.read_text(encoding="utf-8"), path.parent.relative_to(ROOT).as_posix(), f"{page}.html")
 
 
 def title_of(text: str) -> str:
@@ -153,9 +155,3 @@ def _question(text: str) -> str:
 
 def _alt(facts: dict, study: str) -> str:
     return f"{facts.get('title', study)}: {facts.get('question', 'the result in one figure')}"
-
-
-def instrument_files(study: str) -> list[Path]:
-    """The study's prompts and rubrics."""
-    folder = DATA / "instruments" / study
-    return sorted(path for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else []

@@ -23,7 +23,7 @@ def module_source(numbers: Numbers, module: Module, callers: dict) -> str:
     parts = [f"# {module.name}\n", raw(docstring_html(module.doc))]
     for function in module.functions:
         level = "###" if function.kind == "method" else "##"
-        parts.append(f"({anchor_of(function.name)})=\n{level} {_heading(function)}\n")
+        parts.append(f"{level} `{function.anchor}`\n")
         parts.append(raw(_entry(numbers, function, page, callers.get(function.name, []))))
     return "\n".join(parts)
 
@@ -48,10 +48,6 @@ def docstring_html(doc: str) -> str:
     for title, body in zip(pieces[1::2], pieces[2::2]):
         parts.append(f"<p class='section'>{esc(title)}</p>{_definitions(body)}")
     return "".join(parts)
-
-
-def _heading(function: Function) -> str:
-    return f"`{function.anchor}`"
 
 
 def _entry(numbers: Numbers, function: Function, page: str, cells) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from lib.book import pages
 from lib.book.api import Library
 from lib.book.gather import Run
-from lib.book.notebooks import notebook_source
+from lib.book.notebooks import Links, notebook_page, notebook_source
 from lib.book.numbers import Numbers, exhibit_page, exhibit_source, verification_script, verification_source
 from lib.book.reference import index_source, module_source
 from lib.files import write_text_atomic
@@ -64,19 +64,21 @@ class Sources:
     def __init__(self, run: Run):
         self.run, self.library = run, Library()
         self.numbers = Numbers(run, self.library)
-        self.linked = set()  # the project's files that pages link to
+        prose = pages.prose_files()
+        self.links = Links([*(notebook_page(book) for book in run.notebooks.values()), *(f"{page}.html" for page in prose),
+                            *(f"{module.page}.html" for module in self._listed())])
 
     def files(self) -> dict:
         """{path below the source folder: text, or the file to copy}."""
-        notebooks = {f"notebooks/{book.key}.ipynb": notebook_source(self.numbers, book, self.linked)
+        notebooks = {f"notebooks/{book.key}.ipynb": notebook_source(self.numbers, book, self.links)
                      for book in self.run.notebooks.values()}
-        prose = pages.prose_pages(self.linked)
+        prose = {page: pages.prose_source(page, path, self.links) for page, path in pages.prose_files().items()}
         titles = {page: pages.title_of(text) for page, text in prose.items()}
         files = {**notebooks, **{f"{page}.md": text for page, text in prose.items()}, **self._exhibits(), **self._modules(),
                  **self._studies(),
                  "verification.md": verification_source(self.numbers), "exercises.md": pages.exercises_source(self.numbers),
                  "index.md": pages.front_source(self.numbers, titles) + self._contents(list(titles))}
-        files |= {f"_extra/files/{name}": ROOT / name for name in sorted(self.linked)}
+        files |= {f"_extra/files/{name}": ROOT / name for name in sorted(self.links.files)}
         files |= {f"_static/{path.name}": path for path in sorted(STATIC.iterdir())}
         files["_static/numbers.js"] = verification_script(self.numbers)
         return files
@@ -92,11 +94,13 @@ class Sources:
             for cell in dict.fromkeys(step.cell for step in trace.steps):
                 for name in trace.called_in(cell):
                     callers.setdefault(name, []).append((key, cell))
-        listed = [module for module in self.library.modules.values() if module.functions]
         files = {f"{module.page}.md": "---\norphan: true\n---\n" + module_source(self.numbers, module, callers)
-                 for module in listed}
+                 for module in self._listed()}
         files["api/overview.md"] = index_source(self.library, self.numbers)
         return files
+
+    def _listed(self):
+        return [module for module in self.library.modules.values() if module.functions]
 
     def _studies(self) -> dict:
         files = {}

@@ -182,8 +182,8 @@ _ESTIMATE = ("calls", "prompt_tokens", "completion_tokens", "cost", "most")
 def check_estimate(frame: pd.DataFrame, budget: Budget, spent: Mapping | None = None) -> None:
     """Refuse to start where the estimate, on top of what is `spent`, is above a ceiling on the total.
 
-    `spent` is {"dollars", "tokens", "calls"} (a ledger's `spent()["total"]`). Raises BudgetError, also where
-    a ceiling in dollars meets a model without a price.
+    `spent` is a ledger's `spent()["total"]` or `spent_in(folder)`; what is at risk counts. Raises
+    BudgetError, also where a ceiling in dollars meets a model without a price.
     """
     total = frame.loc[("total", "")]
     expected = {
@@ -194,7 +194,7 @@ def check_estimate(frame: pd.DataFrame, budget: Budget, spent: Mapping | None = 
     for scope, unit, ceiling in budget.limits:
         if scope != "total":
             continue
-        before = (spent or {}).get(unit, 0)
+        before = (spent or {}).get(unit, 0) + (spent or {}).get(f"risk_{unit}", 0)
         if math.isnan(expected[unit]):
             raise BudgetError(
                 f"the estimate in {unit} is unknown (a model without a price, or a request without "
@@ -223,16 +223,19 @@ def shown(amount, unit) -> str:
 class Account:
     """The ceilings of one running stage: what is spent, what is set aside for calls under way.
 
-    `spent` and `risk` start from {scope: {unit: amount}} of what the ledgers record. Used from one event
-    loop.
+    `spent` is {scope: {unit: amount}} of what the ledgers record, as `Ledger.spent` gives it. Used from one
+    event loop.
     """
 
-    def __init__(self, budget: Budget, spent: Mapping, risk: Mapping):
+    def __init__(self, budget: Budget, spent: Mapping):
         self.budget = budget
         self._limits = budget.limits
         self._spent, self._risk = (
-            {(scope, unit): float(table.get(scope, {}).get(unit, 0.0)) for scope, unit, _ in self._limits}
-            for table in (spent, risk)
+            {
+                (scope, unit): float(spent.get(scope, {}).get(kind + unit, 0))
+                for scope, unit, _ in self._limits
+            }
+            for kind in ("", "risk_")
         )
         self._aside = dict.fromkeys(self._spent, 0.0)
         self._under_way = 0

@@ -36,6 +36,7 @@ COLUMNS = tuple(
 )
 # These differ from run to run; all else follows from the request.
 VOLATILE = ("latency", "tries", "call_id", "created")
+SPENDING = ("dollars", "tokens", "calls", "risk_dollars", "risk_tokens", "risk_calls")
 CHUNK = 500  # keys a query; SQLite takes at least 999 variables
 
 _SCHEMA = """
@@ -151,29 +152,20 @@ class Ledger:
         return json.loads(zlib.decompress(found[0][0]))
 
     def spent(self) -> dict:
-        """What all calls cost: {scope: {"dollars", "tokens", "calls", "at_risk"}}, scope "total" and each
-        model.
+        """What all calls cost: {scope: {unit: amount}}, scope "total" and each model, units `SPENDING`.
 
-        `at_risk` is {"dollars", "tokens", "calls"} of calls that ended without a reply (a timeout, a killed
-        run) and may still be charged, each at its most.
+        `risk_dollars`, `risk_tokens` and `risk_calls` are of calls that ended without a reply (a timeout, a
+        killed run) and may still be charged, each at its most.
         """
-
-        def fresh():
-            nothing = {"dollars": 0.0, "tokens": 0, "calls": 0}
-            return {**nothing, "at_risk": dict(nothing)}
-
-        scopes = {"total": fresh()}
-        for model, dollars, tokens, calls in self._read("SELECT model, dollars, tokens, calls FROM charged"):
+        charged = self._read("SELECT model, dollars, tokens, calls, 0, 0, 0 FROM charged")
+        risked = self._read(
+            "SELECT model, 0, 0, 0, total(dollars), sum(tokens), count(*) FROM open_calls GROUP BY model"
+        )
+        scopes = {"total": dict.fromkeys(SPENDING, 0)}
+        for model, *amounts in charged + risked:
             for scope in ("total", model):
-                entry = scopes.setdefault(scope, fresh())
-                for unit, amount in (("dollars", dollars), ("tokens", tokens), ("calls", calls)):
-                    entry[unit] += amount
-        for model, dollars, tokens, calls in self._read(
-            "SELECT model, sum(dollars), sum(tokens), count(*) FROM open_calls GROUP BY model"
-        ):
-            for scope in ("total", model):
-                entry = scopes.setdefault(scope, fresh())["at_risk"]
-                for unit, amount in (("dollars", dollars or 0.0), ("tokens", tokens), ("calls", calls)):
+                entry = scopes.setdefault(scope, dict.fromkeys(SPENDING, 0))
+                for unit, amount in zip(SPENDING, amounts, strict=True):
                     entry[unit] += amount
         return scopes
 
@@ -369,13 +361,12 @@ def exclusive(path, what: str, wait: float = 0.0):
 
 
 def spent_in(folder) -> dict:
-    """What all ledgers (*.sqlite) of a folder record as spent or at risk: {"dollars", "tokens", "calls"}."""
-    total = {"dollars": 0.0, "tokens": 0, "calls": 0}
+    """What all ledgers (*.sqlite) of a folder record as spent and at risk: {unit in `SPENDING`: amount}."""
+    total = dict.fromkeys(SPENDING, 0)
     for path in sorted(Path(folder).glob("*.sqlite")):
         with Ledger(path, readonly=True) as ledger:
-            amounts = ledger.spent()["total"]
-        for unit in total:
-            total[unit] += amounts[unit] + amounts["at_risk"][unit]
+            for unit, amount in ledger.spent()["total"].items():
+                total[unit] += amount
     return total
 
 

@@ -62,8 +62,7 @@ def run_stage(
     if preflight:
         requests = list(requests)
         table = estimate({label: requests}, budget.prices, ledger=ledger)
-        spent, risk = _spent(ledger, budget)
-        check_estimate(table, budget, spent["total"] + risk["total"])
+        check_estimate(table, budget, _spent(ledger, budget)["total"])
     stage = _Stage(requests, endpoint, ledger, parse, retries_on_invalid, budget, label)
     show = progress and sys.stderr is not None and sys.stderr.isatty()
     with contextlib.ExitStack() as held:
@@ -138,7 +137,7 @@ class _Stage:
         from lib.models.client import Client  # brings the openai package, which only a run needs
 
         start = time.monotonic()
-        account = Account(self.budget, *_spent(self.ledger, self.budget))
+        account = Account(self.budget, _spent(self.ledger, self.budget))
         async with GroupWriter(self.ledger) as writer:
             client = Client(self.endpoint, account, writer.write, self.report.label)
             try:
@@ -309,17 +308,16 @@ def _checked(request, place) -> Request:
     return request
 
 
-def _spent(ledger, budget) -> tuple:
-    """({scope: {unit: spent}}, the same of what is at risk) over the ledger and those beside it."""
-    spent, risk = {"total": Counter()}, {"total": Counter()}
+def _spent(ledger, budget) -> dict:
+    """{scope: {unit: amount}} of what the ledger and those beside it record as spent and at risk."""
+    scopes = {"total": Counter()}
     paths = sorted(Path(budget.beside).glob("*.sqlite")) if budget.beside is not None else []
     others = [path for path in paths if path.resolve() != ledger.path.resolve()]
     with contextlib.ExitStack() as opened:
         for each in [ledger, *(opened.enter_context(Ledger(path, readonly=True)) for path in others)]:
             for scope, amounts in each.spent().items():
-                risk.setdefault(scope, Counter()).update(amounts.pop("at_risk"))
-                spent.setdefault(scope, Counter()).update(amounts)
-    return spent, risk
+                scopes.setdefault(scope, Counter()).update(amounts)
+    return scopes
 
 
 def _in_a_loop(run):

@@ -179,16 +179,17 @@ def _path_rows(name: str, query: Query, samples) -> list:
 
 
 @contextmanager
-def asking(p, *, source: str, profile: str, out):
-    """Yield ask(requests, label, **options) -> StageResult: stages against one endpoint, every reply in the study's
-    ledger, within the profile's budget for all models that `p` names."""
+def asking(p, *, source: str, profile: str, out, ledger: str = "create"):
+    """Yield ask(requests, label, **options) -> StageResult: stages against one endpoint, every reply in
+    ledgers/<ledger>.sqlite, within the profile's budget for all models that `p` names. Notebooks that may run side by
+    side need ledgers of their own: one process writes a ledger at a time."""
     check_source(source)
     models = {subject["model"] for subject in getattr(p, "subjects", {}).values()}
-    models |= {getattr(p, name, "") for name in ("judge", "query_writer", "trace_reader")} - {""}
+    models |= {getattr(p, name, "") for name in ("judge", "query_writer", "trace_reader")} - {""} | {*getattr(p, "judges", ())}
     with endpoint_for(source, "create", profile) as endpoint:
         budget = budget_for(profile, models, out)
-        with Ledger(from_root(out) / "ledgers" / "create.sqlite") as ledger:
-            yield lambda requests, label, **options: run_stage(requests, endpoint, ledger, budget=budget, label=label,
+        with Ledger(from_root(out) / "ledgers" / f"{ledger}.sqlite") as kept:
+            yield lambda requests, label, **options: run_stage(requests, endpoint, kept, budget=budget, label=label,
                                                                **options)
 
 

@@ -72,19 +72,21 @@ def consistency_table(game: Game, axes=("factual", *SUBJECTIVE)) -> pd.DataFrame
                         index=list(game.evaluators))
 
 
-def components(game: Game, council, fill=7.0) -> Components:
+def components(game: Game, council, fill=7.0, sweep: Game | None = None) -> Components:
     """Every component of every model of the game (A5-A14).
 
     council: the evaluators whose weighted votes make G^C; leave-self-out throughout, as the game holds no grades of
-    the own portfolio. Raises SpectralError where no factual axis can be read, MetanymError for a council member who
+    the own portfolio. sweep: the game whose anchor sweep gives the consistencies (default: this one; a later run has
+    none of its own). Raises SpectralError where no factual axis can be read, MetanymError for a council member who
     does not evaluate or an anchor with no error signal.
     """
     seats = council_indices(game, council)
     ratings, target_of = factual_matrix(game)
     axis = spectral.two_sided(ratings, fill)
     check_anchor_signal(game, axis.loadings)
-    r = consistency_table(game)
-    collapsed = sweep_consistency(sweep_scores(game, "collapsed"))
+    swept = game if sweep is None else sweep
+    r = consistency_table(swept)
+    collapsed = sweep_consistency(sweep_scores(swept, "collapsed"))
     generated = spectral.group_means(axis.consensus, target_of, len(game.targets))
     quality = council_quality(game, seats, r[list(SUBJECTIVE)].to_numpy())
     models = list(game.models)

@@ -77,13 +77,14 @@ def line_up(game: Game, candidate, council, ballast) -> tuple[list, list]:
     return [*council, *extra], list(targets)
 
 
-def contest(game: Game, candidate, council, ballast) -> Contest:
+def contest(game: Game, candidate, council, ballast, sweep: Game | None = None) -> Contest:
     """Hold the contest for one model (A.6). The anchor's f_a and r_a are the contest's own.
 
-    Raises as `components`, and MetanymError for an unknown model.
+    sweep: the game whose anchor sweep gives the consistencies (default: this one). Raises as `components`, and MetanymError for an unknown model.
     """
     evaluators, targets = line_up(game, candidate, council, ballast)
-    estimates = components(game.only(evaluators=evaluators, targets=targets), council)
+    part, swept = (None if one is None else one.only(evaluators=evaluators, targets=targets) for one in (game, sweep))
+    estimates = components(part, council, sweep=swept)
     seats = estimates.table.loc[list(council), "EF"]
     gap, spread = estimates.axis.gap, float(seats.max() - seats.min())
     return Contest(str(candidate), tuple(evaluators), tuple(targets), estimates, gap, spread, guards_hold(gap, spread))
@@ -95,14 +96,14 @@ def guards_hold(gap, spread):
     return (gap >= GAP_RANGE[0]) & (gap <= GAP_RANGE[1]) & (spread > MIN_SPREAD)
 
 
-def leaderboard(game: Game, council, ballast) -> tuple[pd.DataFrame, pd.DataFrame]:
+def leaderboard(game: Game, council, ballast, sweep: Game | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The official ratings: each model's line from its own contest, best first, and the contests' guards.
 
-    Returns (models x `RATINGS` and `seat`, models x gap, spread, identified).
+    sweep: as in `contest`, for a single run rated with another run's consistencies. Returns (models x `RATINGS` and `seat`, models x gap, spread, identified).
     """
     rows, guards = {}, {}
     for model in game.models:
-        held = contest(game, model, council, ballast)
+        held = contest(game, model, council, ballast, sweep)
         rows[model] = {**held.estimates.table.loc[model], "seat": model in council}
         guards[model] = {"gap": held.gap, "spread": held.spread, "identified": bool(held.identified)}
     table = pd.DataFrame.from_dict(rows, orient="index").sort_values("T", ascending=False, kind="stable")

@@ -102,6 +102,13 @@ def exam(p, questions, *, source: str, profile: str = "demo", out="build/lab") -
     return Stage(patched[EXAM], reports[-1]), second
 
 
+def exam_questions(n: int) -> list:
+    """The demo's keyed test, n questions on its closed world (right option first); GPQA's own are not ours to give."""
+    from lib.simulate.metanym import questions  # the world belongs to the simulator
+
+    return questions(n)
+
+
 def demo_ratings(p=None) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The demo's (portfolios, anchored ratings), made in process: what a notebook run on its own uses.
 

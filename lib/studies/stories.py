@@ -41,10 +41,30 @@ class Stories:
     METRICS) and `judgements` (JUDGEMENTS). `moved` counts the ratings whose story text has changed since."""
 
     texts: pd.DataFrame
-    ratings: pd.DataFrame
-    metrics: pd.DataFrame
-    judgements: pd.DataFrame
+    ratings: pd.DataFrame | None = None
+    metrics: pd.DataFrame | None = None
+    judgements: pd.DataFrame | None = None
     moved: int = 0
+
+    def human(self) -> pd.Series:
+        """human[story]: whether a person wrote it (booleans, index story)."""
+        return english(self.texts)["author"] == HUMAN
+
+    def human_scores(self) -> pd.DataFrame:
+        """scores[story, dimension] by people: means over ratings; NaN for a story nobody rated."""
+        return story_scores(self.ratings, self.human().index)
+
+    def judge_scores(self) -> pd.DataFrame:
+        """scores[story, dimension] by the judge, of the English text: means over repetitions; NaN where all are void."""
+        own = self.judgements[self.judgements["language"] == "en"]
+        return story_scores(own, self.human().index)
+
+    def metric_values(self) -> pd.DataFrame:
+        """values[story, metric] of the English texts."""
+        own = self.metrics
+        if "language" in own.columns:
+            own = own[own["language"] == "en"]
+        return own.set_index("story")[list(METRICS)].reindex(self.human().index)
 
 
 def load_archive(mirror: str = "") -> Stories:

@@ -91,6 +91,20 @@ def translation_request(p, row) -> Request:
     return Request(asked.model, messages, temperature=p.temperature, max_tokens=p.max_tokens, seed=asked.seed, tag=tag)
 
 
+def planned(p, out: Path) -> dict:
+    """{stage: requests} of a live run; a story that is not written yet is stood in for by one of usual length."""
+    table = Path(out) / "stories" / "texts.jsonl"
+    plan, given = _plan(p, "endpoint", "")
+    asked = [story_request(p, row) for row in plan if row["story"] not in given]
+    usual = " ".join(["word"] * max(p.words))
+    rows = [{**row, "language": "en", "text": given.get(row["story"], usual)} for row in plan]
+    texts = stories.read_texts(table) if table.is_file() else pd.DataFrame(rows, columns=stories.TEXTS)
+    stages = {"writing": asked, "judging": judge_requests(p, texts)}
+    if p.translate:
+        stages["translating"] = [translation_request(p, row) for row in stories.english(texts).to_dict("records")]
+    return stages
+
+
 def demo_texts(p) -> pd.DataFrame:
     """The demo's stories, written in process; equal to what `generate` gets from the simulated endpoint."""
     from lib.simulate.stories import respond

@@ -285,7 +285,11 @@ def _appendix():
         *[_same((text, f"C13:{LLAMA}", f"states_{place}"), states("C13", LLAMA, place))
           for text in ("text-6", "text-C") for place in ("india", "native_american")],
         _same(("text-C", f"C13:{QWEN}", "states_china"), states("C13", QWEN, "china")),
-        _same(("figure-2", f"G6:{CLAUDE}", "states"), ("text-6", f"G6:{CLAUDE}", "states")),
+        _same(("text-6", f"G6:{CLAUDE}", "states"), ("figure-2", f"G6:{CLAUDE}", "states")),
+        Rule(("figure-2", f"G6:{CLAUDE}", "states"),
+             tuple(("figure-2", f"G6:{CLAUDE}", column) for column in ("type_states", "bid_levels", "tie_states")),
+             lambda v: 1 + v[0] + v[0] * (v[1] ** 2 - v[1]) + 3 * v[2],
+             "start, value states, an ending for each unequal pair of bids, ties with two endings each", True),
     ]
     return made
 

@@ -186,6 +186,16 @@ def test_leaderboard_takes_each_model_from_its_own_contest():
     assert guards.at["dot", "gap"] == held.gap and table.at["bob", "seat"] and not table.at["dot", "seat"]
 
 
+def test_a_later_run_takes_its_consistencies_from_the_sweep():
+    one = game(runs=(1, 2))
+    alone = leaderboard(one.only(runs=[2]), COUNCIL, BALLAST)[0]
+    with_sweep = leaderboard(one.only(runs=[2]), COUNCIL, BALLAST, sweep=one)[0].loc[alone.index]
+    assert alone["EC"].isna().all() and with_sweep["T"].notna().all()
+    np.testing.assert_allclose(with_sweep["EF"].astype(float), alone["EF"].astype(float))
+    pooled = leaderboard(one, COUNCIL, BALLAST)[0].loc[alone.index]
+    np.testing.assert_allclose(with_sweep["EC"].astype(float), pooled["EC"].astype(float))
+
+
 def test_leaderboard_replicates_start_from_the_leaderboard():
     one = game(runs=(1, 2))
     table = atom_table(one)

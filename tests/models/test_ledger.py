@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from lib.models.errors import LedgerError
-from lib.models.ledger import COLUMNS, Ledger, spent_in
+from lib.models.ledger import COLUMNS, SPENDING, Ledger, spent_in
 from lib.models.request import Request
 from lib.paths import ROOT
 
@@ -111,17 +111,13 @@ def test_what_was_spent(tmp_path):
             )
         ledger.close()
     spent = Ledger(folder / "a.sqlite").spent()
-    assert spent["total"] == {
-        "dollars": 0.5,
-        "tokens": 15,
-        "calls": 2,
-        "at_risk": {"dollars": 2.0, "tokens": 100, "calls": 1},
-    }
-    assert spent["m"]["at_risk"]["dollars"] == 2.0 and spent["n"]["tokens"] == 5
+    once = dict(zip(SPENDING, (0.5, 15, 2, 2.0, 100, 1), strict=True))
+    assert spent["total"] == once
+    assert spent["m"]["risk_dollars"] == 2.0 and spent["n"]["tokens"] == 5
     assert Ledger(folder / "a.sqlite").faults().to_dict("records") == [
         {"stage": "s", "model": "m", "kind": "timeout", "count": 2}
     ]
-    assert spent_in(folder) == {"dollars": 5.0, "tokens": 230, "calls": 6}
+    assert spent_in(folder) == {unit: 2 * amount for unit, amount in once.items()}
 
 
 HOLD = """
