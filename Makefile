@@ -45,6 +45,7 @@ live-estimate: $(READY)
 setup: $(READY)
 
 $(VENV)/.ready: pyproject.toml requirements.lock
+	@$(BASE) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed, $(BASE) is " + sys.version.split()[0] + "; name another: make BASE=python3.12")'
 	$(BASE) -m venv $(VENV)
 	$(VENV)/bin/python -c "import torch" 2>/dev/null \
 	  || $(VENV)/bin/python -m pip install --quiet "$(TORCH)" \

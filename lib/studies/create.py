@@ -22,6 +22,7 @@ SCALE = (1, 5)
 PLACEHOLDERS = (0.0, -1.0)  # what a failed judgement leaves behind; 0 lies outside the scale
 PATH_COLUMNS = ["source", "query", "sample", "path", "triples", "valid", "fault", "factual", "share_factual",
                 "n_factual_triples", "strength", "weakest", "length", "repeat", "text"]
+NUMBERS = ("factual", "share_factual", "n_factual_triples", "strength", "weakest", "nu")
 # Column names are compared in lower case without their sample number; of several that fit, the first pattern wins.
 ROLES = {
     "kept": r"(kept_|filtered_)?paths",
@@ -119,8 +120,8 @@ def to_csv_frame(paths: pd.DataFrame) -> pd.DataFrame:
 def read_csv_frame(path) -> pd.DataFrame:
     """A table that `to_csv_frame` wrote, its triples tuples again. Raises CreateError where it is no such table."""
     try:
-        frame = pd.read_csv(path, keep_default_na=False, na_values={name: [""] for name in
-                            ("valid", "factual", "share_factual", "n_factual_triples", "strength", "weakest")})
+        # only numbers may be missing: a name such as "nan" or "NA" stays a name
+        frame = pd.read_csv(path, keep_default_na=False, na_values={name: [""] for name in NUMBERS})
         triples = [tuple(map(tuple, json.loads(text))) for text in frame["triples"]]
     except (OSError, KeyError, ValueError) as error:
         raise CreateError(f"{shown(path)}: should be a table of paths with a column `triples` ({error})") from None
