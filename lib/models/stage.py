@@ -122,7 +122,7 @@ class _Stage:
         """The replies and the report."""
         replies = Replies(
             self.ledger,
-            bytes(self._order),
+            self._order,
             self._listed,
             self._models,
             self.parse,

@@ -8,6 +8,7 @@ import itertools
 import math
 from collections.abc import Callable
 
+from lib.posg.criteria import tokens
 from lib.posg.model import POSG, PosgError
 
 ENUMERATED = 5040
@@ -16,16 +17,15 @@ ENUMERATED = 5040
 def quotient(game: POSG, *, label: Callable[[str], object] | None = None, merge_actions: bool = True) -> POSG:
     """The game with bisimilar states merged (each class takes the name of its first state).
 
-    label : what of a state must be kept apart; by default terminal states each stay themselves and other
-        states are told apart by their behaviour only. `lambda state: state in game.terminals` merges all
-        endings that nothing but their name tells apart.
+    label : what an ending is told apart by: by default its name, so each stays itself; `lambda end: "over"`
+        merges all endings; see also `endings_of`. Other states are told apart by their behaviour only.
     merge_actions : also drop all but the first of a player's actions that do the same whatever the others do.
     Actions are compared up to renaming at each state, as in Lane 2a. Observations are those of the class's
     first state. Raises PosgError where a state has too many actions to compare up to renaming.
     """
-    label = label or (lambda state: state if state in game.terminals else None)
+    label = label or (lambda state: state)
     reached = list(game.depths())
-    block = _numbered([(state in game.terminals, label(state)) for state in reached])
+    block = _numbered([label(state) if state in game.terminals else None for state in reached])
     classes = dict(zip(reached, block))
     while True:
         refined = _numbered([(classes[state], signature(game, state, classes, merge_actions)) for state in reached])
@@ -33,6 +33,18 @@ def quotient(game: POSG, *, label: Callable[[str], object] | None = None, merge_
             break
         classes = dict(zip(reached, refined))
     return _merged(game, reached, classes, merge_actions)
+
+
+def endings_of(reference: POSG) -> Callable[[str], object]:
+    """A `label` for `quotient` that tells endings apart by the reference's: an ending whose name begins with the
+    words of one of the reference's endings (the longest such) counts as that one, any other as itself."""
+    known = sorted(((tokens(end), end) for end in reference.terminals), key=lambda entry: (-len(entry[0]), entry[1]))
+
+    def label(state: str):
+        words = tokens(state)
+        return next((end for start, end in known if words[:len(start)] == start), state)
+
+    return label
 
 
 def signature(game: POSG, state: str, classes: dict, merge_actions: bool = True):

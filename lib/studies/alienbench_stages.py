@@ -95,7 +95,7 @@ def _ask(requests, label, *, source, profile, out, **options):
     """Run a stage against its endpoint, every reply in the study's ledger: (replies, report)."""
     with endpoint_for(source, "alienbench", profile) as endpoint:
         budget = budget_for(profile, {request.model for request in requests}, out)
-        with Ledger(from_root(out) / "ledgers" / "alienbench.sqlite") as ledger:
+        with Ledger(from_root(out) / "ledgers" / "alienbench.sqlite", wait=60) as ledger:
             result = run_stage(requests, endpoint, ledger, budget=budget, label=label, **options)
             return list(result.replies), result.report  # replies are read from the ledger, while it is open
 

@@ -223,3 +223,10 @@ def test_a_path_that_cannot_be(tmp_path):
 def test_repr_names_the_file(tmp_path):
     with Ledger(tmp_path / "l.sqlite") as ledger:
         assert "l.sqlite" in repr(ledger)
+
+
+def test_a_commit_waits_for_the_disk(tmp_path):
+    ledger = Ledger(tmp_path / "l")
+    full = 2
+    assert ledger._read("PRAGMA synchronous") == [(full,)]
+    assert ledger._read("PRAGMA journal_mode") == [("wal",)]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lib.posg.annotation import AnnotationError, adjudicate, annotator_kappa, faults, flag_quality
-from lib.posg.bisimulation import quotient, same_behaviour
+from lib.posg.bisimulation import endings_of, quotient, same_behaviour
 from lib.posg.criteria import (CriterionError, criteria_features, criteria_reference, endings, holds, mentions,
                                semantics)
 from lib.posg.features import multiset_agreement
@@ -174,17 +174,24 @@ def test_finer_grain_vanishes_in_the_quotient(case):
 
 
 def test_histories_vanish_in_the_quotient():
+    """Whole histories and endings split by where they were reached from: gone once endings go by their words."""
     for case in ("G2", "G3", "S4", "C9"):
         game = corpus()[case].game
-        by_end = lambda state: next(e for e in sorted(game.terminals) if state.startswith(e)) \
-            if any(state.startswith(e) for e in game.terminals) else None  # noqa: E731, B023
-        assert compare(quotient(game, label=by_end), quotient(unfold(game, most=200), label=by_end), horizon=99).same, case
+        label = endings_of(game)
+        for finer in (unfold(game, most=200), split_endings(game)):
+            assert compare(game, finer, horizon=99).f1 < 1
+            assert compare(quotient(game, label=label), quotient(finer, label=label), horizon=99).same, case
+
+
+def test_endings_go_by_their_longest_words():
+    label = endings_of(table(("one",), "a", ["won", "won_late"], {"a": ((("x", "y"),), {("x",): "won", ("y",): "won_late"})}))
+    assert [label(name) for name in ("WonLate_1", "won_after_a", "lost")] == ["won_late", "won", "lost"]
 
 
 def test_endings_stay_apart_unless_asked():
     game = split_endings(corpus()["G3"].game)
     assert len([s for s in quotient(game).states if s in game.terminals]) == len(game.terminals)
-    merged = quotient(game, label=lambda state: None)
+    merged = quotient(game, label=lambda end: "over")
     assert len(merged.terminals) == 1
 
 
