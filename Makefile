@@ -56,3 +56,21 @@ $(VENV)/.ready: pyproject.toml requirements.lock
 
 clean:
 	rm -rf build figures/demo figures/released figures/live figures/*-smoke .snakemake
+
+# The reader's house: a site and a certificate of a finished run; the chain on a cluster (CLUSTER=slurm or
+# cluster-generic; profiles/shards.yaml says into how many jobs large stages are split).
+CLUSTER ?= slurm
+JOBS    ?= 200
+
+.PHONY: book certificate verify-certificate tables-cluster
+book: $(READY)
+	@$(PYTHON) -m lib.book --profile $(PROFILE) --smoke "$(SMOKE)"
+
+certificate: $(READY)
+	@$(PYTHON) -m lib.certificate write --profile $(PROFILE) --smoke "$(SMOKE)" --checker "$(CHECKER)"
+
+verify-certificate: $(READY)
+	@$(PYTHON) -m lib.certificate verify "$(FILE)" --cores "$(CORES)"
+
+tables-cluster: $(READY)
+	@$(PYTHON) -m lib.run --profile $(PROFILE) --study $(STUDY) --smoke "$(SMOKE)" --cores $(JOBS) -- --profile profiles/$(CLUSTER) --configfile profiles/shards.yaml

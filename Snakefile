@@ -1,6 +1,7 @@
 """One rule a notebook, each read from the notebook's own metadata; then cells, verification and their page.
 
-Options come through --config: profile (demo, released, live), study (all or one), smoke (0, 1), build (folder).
+Options come through --config: profile (demo, released, live), study (all or one), smoke (0, 1), build (folder),
+shards (jobs that the first stage of a notebook that asks models is split into; 1: none of their own).
 """
 
 import json
@@ -18,6 +19,7 @@ SHOWN = [study for study in STUDIES if any(book.study == study for book in BOOKS
 SOURCE = profile_params(PROFILE)["source"]
 MIRROR = os.environ.get("COMPENDIUM_MIRROR", "")
 VALUES = {study: check_params(study, [b for b in BOOKS if b.study == study], PROFILE, SMOKE) for study in SHOWN}
+SHARDS = int(config.get("shards", 1))
 CELLS = {book.rule: OUT / "cells" / book.study / f"{book.name}.csv" for book in BOOKS}
 
 
@@ -30,6 +32,12 @@ def parameters_of(book):
         **{name: str(OUT / relative) for name, relative in book.needs.items()},
         **book.values(VALUES[book.study]),
     }
+
+
+def shards_of(book):
+    """The marker that a notebook's shards are merged; none where it asks no models or is not split."""
+    asks = SHARDS > 1 and SOURCE != "archive" and "source" in book.parameters
+    return [OUT / "ledgers" / "shards" / book.rule / "merged.done"] if asks else []
 
 
 rule tables:
@@ -50,6 +58,7 @@ for book in BOOKS:
             needs=book.inputs(OUT),
             # a notebook with the parameter `cells` reads those of the study's notebooks before it
             cells=before if "cells" in book.parameters else [],
+            shards=shards_of(book),
         output:
             book.outputs(OUT),
         params:
@@ -59,6 +68,40 @@ for book in BOOKS:
             f"{book.study}/{book.name}"
         shell:
             "python -m lib.execute {params.notebook:q} {output[0]:q} {params.values:q}"
+
+
+    if shards_of(book):
+
+        rule:
+            name:
+                f"{book.rule}_shard"
+            input:
+                code=book.code_inputs(),
+                needs=book.inputs(OUT),
+            output:
+                OUT / "ledgers" / "shards" / book.rule / f"{{shard}}-of-{SHARDS}.done",
+            params:
+                values=json.dumps(parameters_of(book)),
+                notebook=shown(book.path),
+                folder=str(OUT / "ledgers" / "shards" / book.rule),
+            message:
+                f"{book.study}/{book.name}, shard {{wildcards.shard}} of {SHARDS}"
+            shell:
+                f"python -m lib.shards ask {{params.notebook:q}} {{params.values:q}} {{params.folder:q}} {{wildcards.shard}}/{SHARDS}"
+
+        rule:
+            name:
+                f"{book.rule}_merge"
+            input:
+                [OUT / "ledgers" / "shards" / book.rule / f"{i}-of-{SHARDS}.done" for i in range(SHARDS)],
+            output:
+                shards_of(book),
+            params:
+                folder=str(OUT / "ledgers" / "shards" / book.rule),
+            message:
+                f"{book.study}/{book.name}, {SHARDS} shards merged"
+            shell:
+                "python -m lib.shards merge {params.folder:q}"
 
 
 rule verify:

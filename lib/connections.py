@@ -1,7 +1,8 @@
 """Connection paths: chains of (head, relation, tail) triples, read from answers, checked and written as text.
 
-CREATE, section 3.2: a path is structurally valid if every triple starts where the one before ended; it must begin
-at the query's head entity and end in the required relation and tail. Whether it is true is another question.
+CREATE, section 3.2: a path is structurally valid if every triple starts where the one before ended; it must
+begin at the query's head entity and end in the required relation and tail. Whether it is true is another
+question.
 """
 
 import ast
@@ -61,8 +62,8 @@ def path_key(path) -> tuple:
 def path_text(path) -> str:
     """A path as the text that is embedded (CREATE, "Distance function").
 
-    The final triple is left out unless it is the only one (every answer ends alike), the first head too (every
-    answer starts alike); lower case; the relation in brackets; ` | ` between triples:
+    The final triple is left out unless it is the only one (every answer ends alike), the first head too
+    (every answer starts alike); lower case; the relation in brackets; ` | ` between triples:
     (A, born in, B), (B, home of, C), (C, occupation, poet) -> "[born in] b | b [home of] c".
     Raises PathError for a path without triples.
     """
@@ -80,8 +81,9 @@ def fault(path, query: Query, rule: str = "chain") -> str:
     """Why a path is not structurally valid, or "" if it is.
 
     rule "chain": each triple starts where the one before ended, the first at the query's head, the last is
-    (anything, relation, tail) of the query. rule "shared": neighbours need only share an entity, in any place, and
-    the ends are not looked at (close to the validity flags in the released files, which let such paths pass).
+    (anything, relation, tail) of the query. rule "shared": neighbours need only share an entity, in any
+    place, and the ends are not looked at (close to the validity flags in the released files, which let such
+    paths pass).
     """
     if rule not in RULES:
         raise PathError(f"rule {rule!r} is not one of {', '.join(RULES)}")
@@ -102,7 +104,7 @@ def fault(path, query: Query, rule: str = "chain") -> str:
         return f"starts at {path[0][0]!r}, should start at {normalise(query.head)!r}"
     for position, (first, second) in enumerate(zip(path, path[1:])):
         if first[2] != second[0]:
-            return (f"breaks between triples {position} and {position + 1}: {first[2]!r} is followed by {second[0]!r}")
+            return f"breaks between triples {position} and {position + 1}: {first[2]!r} is followed by {second[0]!r}"
     if path[-1][1:] != (normalise(query.relation), normalise(query.tail)):
         return (f"ends in ({path[-1][1]}, {path[-1][2]}), should end in "
                 f"({normalise(query.relation)}, {normalise(query.tail)})")
@@ -112,9 +114,9 @@ def fault(path, query: Query, rule: str = "chain") -> str:
 def parse_answer(reply: str) -> Answer:
     """The paths of one reply, from its last <answer> block where it has one.
 
-    Takes what models really send: a <think> block before, a fence instead of the tag, a tag never closed, an answer
-    cut off half-way (the paths that are complete are kept, nothing is filled in), a Python literal instead of JSON,
-    a path given as text. Exact repeats are dropped. Every such thing is named in `problems`.
+    Takes what models really send: a <think> block before, a fence instead of the tag, a tag never closed, an
+    answer cut off half-way (the paths that are complete are kept, nothing is filled in), a Python literal
+    instead of JSON, a path given as text. Exact repeats are dropped. Every such thing is named in `problems`.
     Raises PathError where `reply` is no text.
     """
     if not isinstance(reply, str):
@@ -140,8 +142,8 @@ def parse_answer(reply: str) -> Answer:
 
 
 def read_paths(value, problems: list) -> tuple[list, list]:
-    """Paths and their stated probabilities from a decoded value, by shape: {"1": path, …}, [path, …], one path, or
-    any of these as JSON or Python text. What is no path is named in `problems`."""
+    """Paths and their stated probabilities from a decoded value, by shape: {"1": path, …}, [path, …], one
+    path, or any of these as JSON or Python text. What is no path is named in `problems`."""
     value = decode(value)
     if isinstance(value, Pairs):
         for key in SET_KEYS:
@@ -187,7 +189,9 @@ def read_triple(value) -> tuple:
     value = decode(value)
     if isinstance(value, Pairs):
         named = [next((value.get(key) for key in keys if key in value.keys()), None) for keys in TRIPLE_KEYS]
-        value = [part for part in named if part is not None] if any(named) else [item for _, item in value.items]
+        value = (
+            [part for part in named if part is not None] if any(named) else [item for _, item in value.items]
+        )
     if isinstance(value, str):
         inner = value.strip().strip("()")
         for separator in ("|", "->", "—", ";", ","):
@@ -215,8 +219,8 @@ class Pairs:
 
 
 def decode(value):
-    """A value with the text form undone: JSON or a Python literal inside a string is read (objects as `Pairs`, tuples
-    as lists), up to three layers deep; a string that holds neither stays as it is."""
+    """A value with the text form undone: JSON or a Python literal inside a string is read (objects as
+    `Pairs`, tuples as lists), up to three layers deep; a string that holds neither stays as it is."""
     for _ in range(3):
         if not isinstance(value, str):
             break
@@ -233,7 +237,8 @@ def decode(value):
 
 
 def _literal(text: str):
-    """`text` as JSON, else as a Python literal (JSON's null, true, false and NaN allowed in it), else None."""
+    """`text` as JSON, else as a Python literal (JSON's null, true, false and NaN allowed in it), else
+    None."""
     try:
         return json.loads(text, object_pairs_hook=Pairs)
     except ValueError:
@@ -322,7 +327,11 @@ def _probability(item: Pairs) -> float:
 
 def _is_triple(value) -> bool:
     value = decode(value)
-    return isinstance(value, list) and bool(value) and not any(isinstance(decode(part), (list, Pairs)) for part in value)
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and not any(isinstance(decode(part), (list, Pairs)) for part in value)
+    )
 
 
 def _is_path(value) -> bool:

@@ -1,8 +1,9 @@
 """Three tests of human creativity, scored for models (CREATE, appendix K; Wenger and Kenett 2025).
 
-Remote associates (RAT): one word that goes with three others; accuracy. Alternative uses (AUT): how far the uses lie
-from the object. Divergent association (DAT): how far ten nouns lie from each other. Distances are cosine distances of
-word vectors; the paper takes GloVe's, which `read_glove` reads; the demo takes the sentence embeddings at hand.
+Remote associates (RAT): one word that goes with three others; accuracy. Alternative uses (AUT): how far the
+uses lie from the object. Divergent association (DAT): how far ten nouns lie from each other. Distances are
+cosine distances of word vectors; the paper takes GloVe's, which `read_glove` reads; the demo takes the
+sentence embeddings at hand.
 """
 
 import re
@@ -20,7 +21,8 @@ class DivergentError(ValueError):
 
 
 def read_list(reply: str) -> list[str]:
-    """The entries of a reply, one a line (or split at commas where it is one line); marks, numbers and repeats dropped.
+    """The entries of a reply, one a line (or split at commas where it is one line); marks, numbers and
+    repeats dropped.
 
     A line that ends in a colon is an introduction, no entry.
     """
@@ -38,7 +40,8 @@ def rat_correct(reply: str, answer: str) -> bool:
 
 
 def aut_originality(prompt, uses) -> float:
-    """Mean cosine distance between an object and its uses: prompt[dimension], uses[use, dimension], unit vectors.
+    """Mean cosine distance between an object and its uses: prompt[dimension], uses[use, dimension], unit
+    vectors.
 
     NaN for no use.
     """
@@ -47,7 +50,8 @@ def aut_originality(prompt, uses) -> float:
 
 
 def dat_originality(words, least: int = 7) -> float:
-    """Mean cosine distance over all pairs of words[word, dimension], unit vectors (Olson et al. 2021 print it × 100).
+    """Mean cosine distance over all pairs of words[word, dimension], unit vectors (Olson et al. 2021 print it
+    × 100).
 
     NaN for fewer than `least` words: the test is scored on seven of the ten.
     """
@@ -59,15 +63,19 @@ def dat_originality(words, least: int = 7) -> float:
 
 
 def read_glove(path, words) -> dict:
-    """{word: unit vector} of those `words` that a GloVe text file holds (a word and its numbers on each line).
+    """{word: unit vector} of those `words` that a GloVe text file holds (a word and its numbers on each
+    line).
 
-    Reads line by line: the file may be gigabytes. Raises DivergentError naming the line where numbers are missing.
+    Reads line by line: the file may be gigabytes. Raises DivergentError naming the line where numbers are
+    missing.
     """
     path, wanted, found, size = Path(path), {word.lower() for word in words}, {}, None
     try:
         handle = path.open(encoding="utf-8")
     except OSError as error:
-        raise DivergentError(f"{shown(path)}: cannot be read ({error.strerror}); it should be a GloVe text file") from None
+        raise DivergentError(
+            f"{shown(path)}: cannot be read ({error.strerror}); it should be a GloVe text file"
+        ) from None
     with handle:
         for line, text in enumerate(handle, 1):
             word, _, numbers = text.rstrip().partition(" ")
@@ -79,7 +87,9 @@ def read_glove(path, words) -> dict:
                 vector = np.empty(0)
             size = size or len(vector)
             if not len(vector) or len(vector) != size or not np.linalg.norm(vector):
-                raise DivergentError(f"{shown(path)}, line {line}: {word!r} should be followed by {size or 'its'} numbers")
+                raise DivergentError(
+                    f"{shown(path)}, line {line}: {word!r} should be followed by {size or 'its'} numbers"
+                )
             found[word] = vector / np.linalg.norm(vector)
     return found
 

@@ -43,7 +43,9 @@ def embed(texts, model: str = MINILM, cache=None) -> np.ndarray:
     texts = list(texts)
     for position, text in enumerate(texts):
         if not isinstance(text, str) or not text.strip():
-            raise EmbeddingError(f"texts[{position}] is {text!r}: each entry should be a text that is not blank")
+            raise EmbeddingError(
+                f"texts[{position}] is {text!r}: each entry should be a text that is not blank"
+            )
     if not texts:
         return np.zeros((0, 0), dtype=np.float32)
     unique = sorted(set(texts))
@@ -120,7 +122,8 @@ def _network_vectors(texts: list[str], network) -> np.ndarray:
 
 
 def _ngram_vectors(texts: list[str]) -> np.ndarray:
-    """Counts of hashed character 3- to 5-grams, each word with a space on either side, scaled to unit length."""
+    """Counts of hashed character 3- to 5-grams, each word with a space on either side, scaled to unit
+    length."""
     vectors = np.zeros((len(texts), NGRAM_DIMENSIONS), dtype=np.float64)
     for row, text in enumerate(texts):
         for word in re.findall(r"\w+|[^\w\s]", text.lower()):
@@ -152,8 +155,10 @@ def _load(model: str):
     try:
         network = SentenceTransformer(place, device="cpu")
     except Exception as error:  # hub, file and config errors are of many kinds; all mean "not loaded"
-        raise EmbeddingError(f"embedding model {model!r} could not be loaded ({type(error).__name__}): name a "
-                             f"folder or model of sentence-transformers, or {MINILM}, {CLS}, {NGRAMS}") from None
+        raise EmbeddingError(
+            f"embedding model {model!r} could not be loaded ({type(error).__name__}): name a "
+            f"folder or model of sentence-transformers, or {MINILM}, {CLS}, {NGRAMS}"
+        ) from None
     if model == CLS:
         from sentence_transformers.models import Pooling
 

@@ -35,6 +35,8 @@ def main(arguments) -> int:
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    # jsonschema, where it finds this optional package, builds a grammar on import: a second for each notebook
+    sys.modules.setdefault("rfc3987_syntax", None)
     from papermill.exceptions import PapermillExecutionError
 
     try:

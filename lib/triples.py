@@ -1,8 +1,8 @@
 """A store of (head, relation, tail) triples, and queries made from it (CREATE, section 4 and algorithm 1).
 
-Reads the shipped closed-world graph (CSV), an extract of Wikidata's JSON dump (one entity a line, .gz and .bz2 too)
-or a SPARQL result file. A class C(r, c) is the set of heads that stand in relation r to c; a query joins two members
-of a class through a further fact about one of them.
+Reads the shipped closed-world graph (CSV), an extract of Wikidata's JSON dump (one entity a line, .gz and
+.bz2 too) or a SPARQL result file. A class C(r, c) is the set of heads that stand in relation r to c; a query
+joins two members of a class through a further fact about one of them.
 """
 
 import bz2
@@ -27,12 +27,14 @@ SPARQL_NAMES = (("head", "item", "subject", "s"), ("relation", "property", "pred
 
 
 class TripleError(ValueError):
-    """A graph file or a choice of classes that cannot be used; the message names file and line, and what would be right."""
+    """A graph file or a choice of classes that cannot be used; the message names file and line, and what
+    would be right."""
 
 
 @dataclass(frozen=True)
 class SourcePath:
-    """How a query came to be: (first, r, c), (second, r, c), (second, relation, tail): one strong path exists."""
+    """How a query came to be: (first, r, c), (second, r, c), (second, relation, tail): one strong path
+    exists."""
 
     first: tuple
     second: tuple
@@ -54,10 +56,10 @@ class TripleStore:
     Parameters
     ----------
     triples : iterable of (head, relation, tail); repeats are dropped, order is kept.
-    inverses : {relation: the name of the same fact told from its tail}, e.g. {"cast member": "acted in"}; such
-        triples are true too, but queries are made from the given ones alone.
-    kinds : {entity: kind}, e.g. "person"; multiplicity : {relation: how many entities of the wider world each entity
-        here stands for} (1 where absent), which turns counts into class sizes.
+    inverses : {relation: the name of the same fact told from its tail}, e.g. {"cast member": "acted in"};
+        such triples are true too, but queries are made from the given ones alone.
+    kinds : {entity: kind}, e.g. "person"; multiplicity : {relation: how many entities of the wider world each
+        entity here stands for} (1 where absent), which turns counts into class sizes.
     """
 
     def __init__(self, triples, inverses=None, kinds=None, multiplicity=None):
@@ -79,7 +81,8 @@ class TripleStore:
         return len(self.triples)
 
     def __contains__(self, triple) -> bool:
-        """Whether a triple is true here, told from either side. In a closed world, what is not here is false."""
+        """Whether a triple is true here, told from either side. In a closed world, what is not here is
+        false."""
         return tuple(triple) in self.facts
 
     @property
@@ -100,8 +103,9 @@ class TripleStore:
         return sorted(self._tails.get((head, relation), ()))
 
     def class_size(self, triple) -> int:
-        """How many entities could stand at the wider end of a triple: the larger of the two classes it lies in, each
-        counted here and scaled by the relation's multiplicity; the triple itself counts even where it is false."""
+        """How many entities could stand at the wider end of a triple: the larger of the two classes it lies
+        in, each counted here and scaled by the relation's multiplicity; the triple itself counts even where
+        it is false."""
         head, relation, tail = triple
         heads = self._heads.get((relation, tail), set()) | {head}
         tails = self._tails.get((head, relation), set()) | {tail}
@@ -109,14 +113,16 @@ class TripleStore:
 
 
 def load_graph(path, relations=None) -> TripleStore:
-    """A graph as CSV with columns head, relation, tail (and head_kind, tail_kind), and its relations as CSV with
-    columns relation, inverse, multiplicity. Raises TripleError naming file and line."""
+    """A graph as CSV with columns head, relation, tail (and head_kind, tail_kind), and its relations as CSV
+    with columns relation, inverse, multiplicity. Raises TripleError naming file and line."""
     path = Path(path)
     triples, kinds = [], {}
     for line, row in _csv_rows(path, ("head", "relation", "tail")):
         triple = tuple(row[name].strip() for name in ("head", "relation", "tail"))
         if not all(triple):
-            raise TripleError(f"{shown(path)}, line {line}: a triple needs head, relation and tail, found {triple}")
+            raise TripleError(
+                f"{shown(path)}, line {line}: a triple needs head, relation and tail, found {triple}"
+            )
         triples.append(triple)
         for end in ("head", "tail"):
             if row.get(f"{end}_kind"):
@@ -127,8 +133,10 @@ def load_graph(path, relations=None) -> TripleStore:
         try:
             multiplicity[row["relation"]] = int(row["multiplicity"])
         except ValueError:
-            raise TripleError(f"{shown(relations)}, line {line}: multiplicity {row['multiplicity']!r} should be a whole "
-                              "number") from None
+            raise TripleError(
+                f"{shown(relations)}, line {line}: multiplicity {row['multiplicity']!r} should be a whole "
+                "number"
+            ) from None
     return TripleStore(triples, inverses, kinds, multiplicity)
 
 
@@ -136,9 +144,10 @@ def load_wikidata(path, labels=None, language: str = "en") -> TripleStore:
     """Triples from an extract of Wikidata's JSON dump: one entity a line (a trailing comma and the dump's own
     brackets are allowed), plain, .gz or .bz2.
 
-    Statements whose value is an entity are taken, deprecated ones left out, and where a property has preferred
-    statements only those (Wikidata's "truthy" rule). Ids are replaced by labels from the extract itself, then from
-    `labels` {id: label}; an id without a label stays. Raises TripleError for a line that is no entity.
+    Statements whose value is an entity are taken, deprecated ones left out, and where a property has
+    preferred statements only those (Wikidata's "truthy" rule). Ids are replaced by labels from the extract
+    itself, then from `labels` {id: label}; an id without a label stays. Raises TripleError for a line that is
+    no entity.
     """
     path = Path(path)
     names, kinds, found = dict(labels or {}), {}, []
@@ -150,7 +159,9 @@ def load_wikidata(path, labels=None, language: str = "en") -> TripleStore:
             entity = json.loads(text)
             key = entity["id"]
         except (ValueError, TypeError, KeyError):
-            raise TripleError(f"{shown(path)}, line {line}: should be one Wikidata entity as JSON with an `id`") from None
+            raise TripleError(
+                f"{shown(path)}, line {line}: should be one Wikidata entity as JSON with an `id`"
+            ) from None
         label = (entity.get("labels") or {}).get(language)
         if label:
             names[key] = label["value"]
@@ -168,8 +179,9 @@ def load_wikidata(path, labels=None, language: str = "en") -> TripleStore:
 
 
 def load_sparql(path) -> TripleStore:
-    """Triples from a SPARQL result in JSON: variables head, relation, tail (or item/property/value, s/p/o), each
-    preferring its `…Label`. Raises TripleError where the file is no result or a row lacks one of the three."""
+    """Triples from a SPARQL result in JSON: variables head, relation, tail (or item/property/value, s/p/o),
+    each preferring its `…Label`. Raises TripleError where the file is no result or a row lacks one of the
+    three."""
     path = Path(path)
     try:
         with _open(path) as handle:
@@ -180,9 +192,13 @@ def load_sparql(path) -> TripleStore:
     for number, row in enumerate(rows):
         triple = []
         for names in SPARQL_NAMES:
-            value = next((row[key]["value"] for name in names for key in (f"{name}Label", name) if key in row), None)
+            value = next(
+                (row[key]["value"] for name in names for key in (f"{name}Label", name) if key in row), None
+            )
             if value is None:
-                raise TripleError(f"{shown(path)}, row {number}: lacks the variable {names[0]} (or {', '.join(names[1:])})")
+                raise TripleError(
+                    f"{shown(path)}, row {number}: lacks the variable {names[0]} (or {', '.join(names[1:])})"
+                )
             triple.append(value)
         triples.append(tuple(triple))
     return TripleStore(triples)
@@ -201,10 +217,13 @@ def load_store(path, relations=None) -> TripleStore:
 def classes(store: TripleStore, chosen=None, smallest: int = 3, largest: int = 12) -> dict:
     """{(relation, tail): members} of compact classes: `smallest` to `largest` members.
 
-    chosen : the (relation, tail) pairs to use, as the paper's authors chose theirs by hand; all pairs by default.
+    chosen : the (relation, tail) pairs to use, as the paper's authors chose theirs by hand; all pairs by
+        default.
     Raises TripleError for a chosen pair without members.
     """
-    pairs = dict.fromkeys((relation, tail) for _, relation, tail in store.triples) if chosen is None else chosen
+    pairs = (
+        dict.fromkeys((relation, tail) for _, relation, tail in store.triples) if chosen is None else chosen
+    )
     found = {}
     for relation, tail in pairs:
         members = store.heads(relation, tail)
@@ -216,8 +235,9 @@ def classes(store: TripleStore, chosen=None, smallest: int = 3, largest: int = 1
 
 
 def expansions(store: TripleStore, entity: str, other: str, avoid: tuple, uninformative=()) -> list:
-    """Outgoing facts of `entity` that make a query from `other` worth asking: not the class's own relation, not one
-    of the `uninformative` relations, not about `other`, and not true of `other` itself (else the answer is one step)."""
+    """Outgoing facts of `entity` that make a query from `other` worth asking: not the class's own relation,
+    not one of the `uninformative` relations, not about `other`, and not true of `other` itself (else the
+    answer is one step)."""
     given = set(store.triples)
     return [(entity, relation, tail) for relation, tail in store.out(entity)
             if (entity, relation, tail) in given and relation not in (avoid[0], *uninformative)
@@ -228,9 +248,9 @@ def build_queries(store: TripleStore, found: dict, n: int, rng: np.random.Genera
                   uninformative=(), most_per_head: int = 2, least_chains: int = 0) -> list:
     """`n` queries with their source paths, [(Query, SourcePath)], drawn from the classes (algorithm 1).
 
-    Unordered pairs within a class; one of the two, at random, is expanded by one hop. At most `per_class` queries a
-    class and `most_per_head` a head; no (head, relation, tail) twice; none with fewer than `least_chains` answers of up
-    to four triples in the store. Raises TripleError where there are fewer.
+    Unordered pairs within a class; one of the two, at random, is expanded by one hop. At most `per_class`
+    queries a class and `most_per_head` a head; no (head, relation, tail) twice; none with fewer than
+    `least_chains` answers of up to four triples in the store. Raises TripleError where there are fewer.
     """
     drawn, heads, taken = [], defaultdict(int), set()
     names = list(found)
@@ -245,22 +265,29 @@ def build_queries(store: TripleStore, found: dict, n: int, rng: np.random.Genera
                 continue
             last = options[int(rng.integers(len(options)))]
             query = Query(0, first, *last[1:])
-            if (first, *last[1:]) in taken or least_chains and len(chains(store, query, most=least_chains)) < least_chains:
+            if (
+                (first, *last[1:]) in taken
+                or least_chains
+                and len(chains(store, query, most=least_chains)) < least_chains
+            ):
                 continue
             taken.add((first, *last[1:]))
             heads[first] += 1
             used += 1
             drawn.append(SourcePath((first, relation, tail), (second, relation, tail), last))
     if len(drawn) < n:
-        raise TripleError(f"{len(drawn)} queries can be made from {len(found)} classes, {n} were asked for: widen the "
-                          "classes or raise per_class")
+        raise TripleError(
+            f"{len(drawn)} queries can be made from {len(found)} classes, {n} were asked for: widen the "
+            "classes or raise per_class"
+        )
     return [(Query(index, path.first[0], path.last[1], path.last[2], query_text(path, store)), path)
             for index, path in enumerate(drawn[:n])]
 
 
 def chains(store: TripleStore, query: Query, hops: int = 3, most: int = 1500) -> tuple:
-    """True chains that answer a query, shortest first: at most `hops` triples, then (anything, relation, tail); no
-    entity twice, at most `most` chains. In a closed world these are all the answers of that length there are."""
+    """True chains that answer a query, shortest first: at most `hops` triples, then (anything, relation,
+    tail); no entity twice, at most `most` chains. In a closed world these are all the answers of that length
+    there are."""
     goals = {entity for entity in store.heads(query.relation, query.tail) if entity != query.head}
     away, queue = dict.fromkeys(goals, 0), deque(sorted(goals))
     while queue:  # how many triples each entity lies from a goal: nothing farther than `hops` is looked at
@@ -283,11 +310,14 @@ def chains(store: TripleStore, query: Query, hops: int = 3, most: int = 1500) ->
 
 
 def query_text(path: SourcePath, store: TripleStore) -> str:
-    """A question that names both ends and not the entity between them, by template (the paper has a model write it)."""
+    """A question that names both ends and not the entity between them, by template (the paper has a model
+    write it)."""
     kind = store.kinds.get(path.second[0], "something")
     who = "someone" if kind == "person" else f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
-    return (f"What are different ways of connecting {path.first[0]} and {who} of whom this is true: {path.last[1]} "
-            f"{path.last[2]}?")
+    return (
+        f"What are different ways of connecting {path.first[0]} and {who} of whom this is true: {path.last[1]} "
+        f"{path.last[2]}?"
+    )
 
 
 def _open(path: Path):

@@ -1,11 +1,12 @@
 """Creative utility of a set: quality and distinctness in one number (CREATE, section 3.1, equation 1).
 
-A set of items, each with a quality f, and the distances d between them. The items are put in an order; each is
-worth its quality times its distance to the nearest item before it (the first counts with distance 1); the i-th
-item (i = 0, 1, 2 …) is discounted by a patience γ. The utility is the sum. The paper orders greedily; here is
-also the best order, exact for small sets, and a bound on it for any size.
+A set of items, each with a quality f, and the distances d between them. The items are put in an order; each
+is worth its quality times its distance to the nearest item before it (the first counts with distance 1); the
+i-th item (i = 0, 1, 2 …) is discounted by a patience γ. The utility is the sum. The paper orders greedily;
+here is also the best order, exact for small sets, and a bound on it for any size.
 
-Arrays are padded: `quality[set, item]` with 0 or NaN where a set has no such item, `distance[set, item, item]`.
+Arrays are padded: `quality[set, item]` with 0 or NaN where a set has no such item, `distance[set, item,
+item]`.
 """
 
 from dataclasses import dataclass
@@ -23,8 +24,8 @@ class UtilityError(ValueError):
 
 @dataclass(frozen=True)
 class Greedy:
-    """A greedy order: `order[set, step]` (item chosen at that step), `gain[set, step]` (quality × distance to the
-    nearest item chosen before). Items of quality 0 come last, with gain 0."""
+    """A greedy order: `order[set, step]` (item chosen at that step), `gain[set, step]` (quality × distance to
+    the nearest item chosen before). Items of quality 0 come last, with gain 0."""
 
     order: np.ndarray
     gain: np.ndarray
@@ -46,7 +47,8 @@ def path_distance(cosine: np.ndarray, cutoff: float = CUTOFF) -> np.ndarray:
 def set_distances(vectors: np.ndarray, cutoff: float = CUTOFF, decimals: int = 6) -> np.ndarray:
     """Path distances within each set: distance[set, item, item] from unit vectors[set, item, dimension].
 
-    The cosine is rounded to `decimals` first, as `lib.embedding.cosine_distance` does and for the same reason.
+    The cosine is rounded to `decimals` first, as `lib.embedding.cosine_distance` does and for the same
+    reason.
     """
     vectors = np.asarray(vectors, dtype=float)
     cosine = 1.0 - vectors @ np.swapaxes(vectors, -1, -2)
@@ -94,7 +96,8 @@ def greedy(quality: np.ndarray, distance: np.ndarray) -> Greedy:
 
 
 def discounted(gain: np.ndarray, patience=PATIENCE, delay: int = 1) -> np.ndarray:
-    """utility[set, patience]: the gains of an order, discounted and summed. One order serves every patience."""
+    """utility[set, patience]: the gains of an order, discounted and summed. One order serves every
+    patience."""
     gain = np.atleast_2d(gain)
     # summed row by row rather than by a matrix product, whose last bits depend on how many sets there are
     return (gain[:, None, :] * patience_weights(gain.shape[1], patience, delay)).sum(axis=-1)
@@ -103,8 +106,8 @@ def discounted(gain: np.ndarray, patience=PATIENCE, delay: int = 1) -> np.ndarra
 def creative_utility(quality, distance, patience=PATIENCE, delay: int = 1) -> np.ndarray:
     """Greedy creative utility[set, patience] (CREATE, equation 1); a set without a positive quality scores 0.
 
-    Example by hand: qualities 4, 3, 2 with distances d₀₁ = 0.5, d₀₂ = 1, d₁₂ = 0.2. First 4; then the third item
-    (2·1 = 2 beats 3·0.5 = 1.5); then the second, at distance min(0.5, 0.2): 3·0.2 = 0.6. At γ = 1: 6.6.
+    Example by hand: qualities 4, 3, 2 with distances d₀₁ = 0.5, d₀₂ = 1, d₁₂ = 0.2. First 4; then the third
+    item (2·1 = 2 beats 3·0.5 = 1.5); then the second, at distance min(0.5, 0.2): 3·0.2 = 0.6. At γ = 1: 6.6.
     """
     return discounted(greedy(quality, distance).gain, patience, delay)
 
@@ -126,8 +129,8 @@ def order_gain(quality: np.ndarray, distance: np.ndarray, order) -> np.ndarray:
 def optimal_order(quality: np.ndarray, distance: np.ndarray, weights: np.ndarray, limit: int = EXACT_LIMIT):
     """The best order of one set and its utility, exactly: (utility, order[step]).
 
-    quality[item], distance[item, item], weights[step]. What an item adds depends on the set before it and on its
-    step alone, so the best value of every subset follows from those one item smaller: 2ⁿ·n additions.
+    quality[item], distance[item, item], weights[step]. What an item adds depends on the set before it and on
+    its step alone, so the best value of every subset follows from those one item smaller: 2ⁿ·n additions.
     Raises UtilityError for more than `limit` items of positive quality: use `upper_bound` there.
     """
     quality, distance = (array[0] for array in _checked(np.atleast_2d(quality), np.asarray(distance)[None]))
@@ -135,7 +138,9 @@ def optimal_order(quality: np.ndarray, distance: np.ndarray, weights: np.ndarray
     rest = np.flatnonzero(~(quality > 0))
     n = len(items)
     if n > limit:
-        raise UtilityError(f"{n} items: the exact order is sought for at most {limit}; upper_bound takes any number")
+        raise UtilityError(
+            f"{n} items: the exact order is sought for at most {limit}; upper_bound takes any number"
+        )
     quality, distance = quality[items], distance[np.ix_(items, items)]
     nearest = np.full((1 << n, n), np.inf)
     for item in range(n):
@@ -162,15 +167,21 @@ def optimal_order(quality: np.ndarray, distance: np.ndarray, weights: np.ndarray
 
 
 def upper_bound(quality: np.ndarray, distance: np.ndarray, weights: np.ndarray, depth: int = 2) -> float:
-    """A number that no order of one set can exceed.
+    """A number that no order of one set can exceed: the smaller of two bounds.
 
-    After any first `depth` items, each further item gains at most quality × distance to the nearest of those, and
-    no arrangement of such amounts beats giving the largest to the heaviest weights. The bound is the largest such
-    total over all beginnings; a greater depth never loosens it. Costs n^depth.
+    By beginnings: after any first `depth` items, each further item gains at most quality × distance to the
+    nearest of those, and no arrangement of such amounts beats giving the largest to the heaviest weights; the
+    largest such total over all beginnings. A greater depth never loosens it; it costs n^depth. By clusters:
+    see `cluster_bound`.
+    Raises UtilityError for weights above 1, which the second bound does not cover.
     """
     quality, distance = (array[0] for array in _checked(np.atleast_2d(quality), np.asarray(distance)[None]))
     items = np.flatnonzero(quality > 0)
     quality, distance = quality[items], distance[np.ix_(items, items)]
+    if not len(items):
+        return 0.0
+    if np.max(weights) > 1:
+        raise UtilityError(f"a weight is {np.max(weights):g}, should be at most 1")
     n, depth = len(items), min(depth, len(items))
     weights = np.asarray(weights, dtype=float)[:n]
     done, nearest, gone = np.zeros(1), np.ones((1, n)), np.zeros((1, n), dtype=bool)
@@ -181,11 +192,40 @@ def upper_bound(quality: np.ndarray, distance: np.ndarray, weights: np.ndarray, 
         gone = gone[start]
         gone[np.arange(len(item)), item] = True
     left = np.sort(np.where(gone, 0.0, quality * nearest), axis=1)[:, ::-1][:, :n - depth]
-    return float((done + left @ np.sort(weights[depth:])[::-1]).max(initial=0.0))
+    by_beginnings = (done + left @ np.sort(weights[depth:])[::-1]).max()
+    return float(min(by_beginnings, cluster_bound(quality, distance)))
+
+
+def cluster_bound(quality: np.ndarray, distance: np.ndarray) -> float:
+    """A number that no order of one set can exceed, good where many items are alike: quality[item],
+    distance[item, item].
+
+    In whatever order, one member f of a cluster comes first; every other member j then gains at most q_j·d(j,
+    f). So a cluster is worth at most max_f (q_f + Σ_j q_j·min(1, d(j, f))), and a set at most the sum over
+    the clusters of any partition. The smallest such sum over the cuts of the average-linkage tree is returned
+    (undiscounted).
+    """
+    from scipy.cluster.hierarchy import average
+    from scipy.spatial.distance import squareform
+
+    n = len(quality)
+    worth = quality[None, :] * np.minimum(distance, 1.0)
+    np.fill_diagonal(worth, quality)  # worth[f, j]: what j can gain once f is there; f itself counts in full
+    value, members = dict(enumerate(quality)), {item: [item] for item in range(n)}
+    total = best = float(quality.sum())
+    for step, (left, right) in enumerate(
+        average(squareform(distance, checks=False))[:, :2].astype(int) if n > 1 else ()
+    ):
+        both = members.pop(left) + members.pop(right)
+        members[n + step], value[n + step] = both, worth[np.ix_(both, both)].sum(axis=1).max()
+        total += value[n + step] - value[left] - value[right]
+        best = min(best, total)
+    return best
 
 
 def _checked(quality, distance):
-    """Float copies of quality[set, item] (missing as 0) and distance[set, item, item], their shapes and signs checked."""
+    """Float copies of quality[set, item] (missing as 0) and distance[set, item, item], their shapes and signs
+    checked."""
     quality, distance = np.asarray(quality, dtype=float), np.asarray(distance, dtype=float)
     if quality.ndim != 2 or distance.shape != (*quality.shape, quality.shape[-1]):
         raise UtilityError(f"quality{list(quality.shape)} needs distances of shape [set, item, item], "

@@ -17,17 +17,20 @@ def paths(reply):
     return parse_answer(reply).paths
 
 
-@pytest.mark.parametrize("reply", [
-    f"<answer>{JSON}</answer>",
-    f"<answer>\n```json\n{JSON}\n```\n</answer>",
-    f"<think>\n\n</think>\n\n<answer>{JSON}</answer>",
-    f"<think>first <answer>{{}}</answer></think><answer>{JSON}</answer>",
-    f"<answer>{{}}</answer> No, better: <answer>{JSON}</answer>",
-    '<answer>{"1": [["Ada","friend of","Bo"],{"head":"Bo","relationship":"occupation","tail":"poet"}]}</answer>',
-    '<answer>{"1": "[[\\"Ada\\", \\"friend of\\", \\"Bo\\"], [\\"Bo\\", \\"occupation\\", \\"poet\\"]]"}</answer>',
-    "<answer>{'1': [('Ada', 'friend of', 'Bo'), ('Bo', 'occupation', 'poet')]}</answer>",
-    '<answer>{"paths": [[["Ada", "friend of", "Bo"], "Bo | occupation | poet"]]}</answer>',
-])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        f"<answer>{JSON}</answer>",
+        f"<answer>\n```json\n{JSON}\n```\n</answer>",
+        f"<think>\n\n</think>\n\n<answer>{JSON}</answer>",
+        f"<think>first <answer>{{}}</answer></think><answer>{JSON}</answer>",
+        f"<answer>{{}}</answer> No, better: <answer>{JSON}</answer>",
+        '<answer>{"1": [["Ada","friend of","Bo"],{"head":"Bo","relationship":"occupation","tail":"poet"}]}</answer>',
+        '<answer>{"1": "[[\\"Ada\\", \\"friend of\\", \\"Bo\\"], [\\"Bo\\", \\"occupation\\", \\"poet\\"]]"}</answer>',
+        "<answer>{'1': [('Ada', 'friend of', 'Bo'), ('Bo', 'occupation', 'poet')]}</answer>",
+        '<answer>{"paths": [[["Ada", "friend of", "Bo"], "Bo | occupation | poet"]]}</answer>',
+    ],
+)
 def test_clean_in_many_dresses(reply):
     found = parse_answer(reply)
     assert found.paths == [GOOD]
@@ -68,7 +71,9 @@ def test_nothing_is_filled_in_where_an_answer_is_cut_off():
 
 
 def test_repeats_are_dropped_whatever_their_case():
-    reply = f'<answer>{JSON[:-1]}, "2": [["ADA", "Friend  of", "bo"], ["Bo", "occupation", "Poet"]]}}</answer>'
+    reply = (
+        f'<answer>{JSON[:-1]}, "2": [["ADA", "Friend  of", "bo"], ["Bo", "occupation", "Poet"]]}}</answer>'
+    )
     assert parse_answer(reply).paths == [GOOD]
     assert "path 2 repeats path 1" in parse_answer(reply).problems[0]
 
@@ -79,8 +84,10 @@ def test_a_number_given_twice_loses_nothing():
 
 
 def test_probabilities_of_verbalised_sampling():
-    reply = ('<answer>{"1": {"path": [["Ada","friend of","Bo"],["Bo","occupation","poet"]], "probability": "12%"}, '
-             '"2": {"path": [["Ada","occupation","poet"]], "probability": 0.5}, "3": [["Ada","x","Cy"]]}</answer>')
+    reply = (
+        '<answer>{"1": {"path": [["Ada","friend of","Bo"],["Bo","occupation","poet"]], "probability": "12%"}, '
+        '"2": {"path": [["Ada","occupation","poet"]], "probability": 0.5}, "3": [["Ada","x","Cy"]]}</answer>'
+    )
     odds = parse_answer(reply).probabilities
     assert odds[:2] == [0.12, 0.5] and math.isnan(odds[2])
 
@@ -125,7 +132,11 @@ def test_the_shared_rule_lets_a_meeting_point_pass():
 
 def test_triples_of_other_forms():
     assert read_triple("(Ada, friend of, Bo)") == ("Ada", "friend of", "Bo")
-    assert read_triple({"subject": "Ada", "predicate": "friend of", "object": "Bo"}) == ("Ada", "friend of", "Bo")
+    assert read_triple({"subject": "Ada", "predicate": "friend of", "object": "Bo"}) == (
+        "Ada",
+        "friend of",
+        "Bo",
+    )
     assert read_triple(["Ada", None, 7]) == ("Ada", "", "7")
     assert read_triple("Washington, D.C., and so on, x") == ("Washington, D.C., and so on, x",)
 

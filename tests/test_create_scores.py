@@ -1,4 +1,5 @@
-"""CREATE's numbers from judged paths: hand-made sets, agreement with slow versions, judgements read and mapped."""
+"""CREATE's numbers from judged paths: hand-made sets, agreement with slow versions, judgements read and
+mapped."""
 
 import json
 
@@ -9,8 +10,15 @@ import pytest
 from lib.models.errors import InvalidReply
 from lib.studies import create_scores as scores
 from lib.studies.create import PATH_COLUMNS
-from lib.studies.create_judging import (SIZE_LIMITS, JudgementError, read_class_sizes, read_factuality, read_score, read_trace,
-                                        specificity)
+from lib.studies.create_judging import (
+    SIZE_LIMITS,
+    JudgementError,
+    read_class_sizes,
+    read_factuality,
+    read_score,
+    read_trace,
+    specificity,
+)
 
 ANGLES = {"a": 0.0, "b": 0.3, "c": 1.6, "d": 3.0}
 
@@ -68,7 +76,9 @@ def test_summary_by_hand(paths, queries, vectors):
     assert found["max_quality"] == pytest.approx((5 + 2 + 0) / 3)
     assert found["n_factual"] == pytest.approx(1)
     assert found["mean_length"] == 2
-    assert found["mean_distance"] == pytest.approx(scores.path_sets(paths, queries, vectors).distance[0, 0, 1])
+    assert found["mean_distance"] == pytest.approx(
+        scores.path_sets(paths, queries, vectors).distance[0, 0, 1]
+    )
 
 
 def test_distinctiveness_looks_at_other_sources_only(paths, vectors):
@@ -98,10 +108,15 @@ def test_mean_and_pairs(queries):
     mean, lo, hi = scores.mean_utility(values.to_frame("1.0"), 500, rng)
     assert (lo["1.0"] < mean["1.0"]).all() and (mean["1.0"] < hi["1.0"]).all()
     assert mean.loc["n", "1.0"] == pytest.approx(values["n"].mean())
-    found = scores.pairwise_differences(values[~((index.get_level_values(0) == "o") & (index.get_level_values(1) > 19))], 2000, rng)
+    found = scores.pairwise_differences(
+        values[~((index.get_level_values(0) == "o") & (index.get_level_values(1) > 19))], 2000, rng
+    )
     assert found.index.tolist() == ["m|n", "m|o", "n|o"] and found["n"].tolist() == [30, 20, 20]
     assert found.loc["m|n", "difference"] == pytest.approx(values["n"].mean() - values["m"].mean())
-    assert found.loc["m|n", "p_bonferroni"] == pytest.approx(3 * found.loc["m|n", "p"]) and found.loc["m|n", "p_bonferroni"] < 0.05
+    assert (
+        found.loc["m|n", "p_bonferroni"] == pytest.approx(3 * found.loc["m|n", "p"])
+        and found.loc["m|n", "p_bonferroni"] < 0.05
+    )
     assert found.loc["n|o", "p"] > 0.05
 
 
@@ -129,8 +144,10 @@ def test_confusion_by_hand():
 
 def test_tables_behind_printed_rates_are_all_there_are():
     rates = scores.confusion_rates([1] * 7 + [0] * 4, [1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 1])
-    printed = {name: round(rates[name], 2) for name in ("recall_factual", "precision_factual", "recall_not_factual",
-                                                        "precision_not_factual")}
+    printed = {
+        name: round(rates[name], 2)
+        for name in ("recall_factual", "precision_factual", "recall_not_factual", "precision_not_factual")
+    }
     found = scores.tables_behind(11, printed)
     assert (5, 2, 1, 3) in set(map(tuple, found[["tp", "fn", "fp", "tn"]].to_numpy().tolist()))
     brute = []
@@ -153,7 +170,18 @@ def test_vectors_are_stored_and_found(tmp_path, vectors):
 
 
 def test_specificity_at_its_limits():
-    assert specificity([1, 10, 11, 99, 100, 499, 500, 4999, 5000, 1e9]).tolist() == [5, 5, 4, 4, 3, 3, 2, 2, 1, 1]
+    assert specificity([1, 10, 11, 99, 100, 499, 500, 4999, 5000, 1e9]).tolist() == [
+        5,
+        5,
+        4,
+        4,
+        3,
+        3,
+        2,
+        2,
+        1,
+        1,
+    ]
     assert np.isnan(specificity([np.nan])).all()
     with pytest.raises(ValueError, match="0 or more"):
         specificity([-1])
@@ -161,9 +189,16 @@ def test_specificity_at_its_limits():
         specificity([1], limits=[1, 2, 2, 3])
 
 
-@pytest.mark.parametrize("reply", ['[{"judgment": 150}, {"judgment": "1,500"}]', '{"judgments": [150, "~1500"]}',
-                                   '```json\n{"explanation": "…", "judgments": [150, 1500]}\n```', "[150, 1500]",
-                                   'Sizes:\n```\n[{"explanation": "a", "judgment": 150}, {"judgment": 1500}]\n```'])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '[{"judgment": 150}, {"judgment": "1,500"}]',
+        '{"judgments": [150, "~1500"]}',
+        '```json\n{"explanation": "…", "judgments": [150, 1500]}\n```',
+        "[150, 1500]",
+        'Sizes:\n```\n[{"explanation": "a", "judgment": 150}, {"judgment": 1500}]\n```',
+    ],
+)
 def test_class_sizes_in_many_dresses(reply):
     assert read_class_sizes(reply, 2) == [150, 1500]
 
@@ -187,8 +222,17 @@ def test_verdicts():
     assert read_factuality('{"judgments": ["not hallucinated", "Hallucinated"]}', 2) == [True, False]
 
 
-@pytest.mark.parametrize("reply, score", [('{"score": 4}', 4), ("4", 4), ("4/5", 4), ("Score: 3.", 3), ("2.0", 2),
-                                          ('<think>7?</think>{"score": "5"}', 5)])
+@pytest.mark.parametrize(
+    "reply, score",
+    [
+        ('{"score": 4}', 4),
+        ("4", 4),
+        ("4/5", 4),
+        ("Score: 3.", 3),
+        ("2.0", 2),
+        ('<think>7?</think>{"score": "5"}', 5),
+    ],
+)
 def test_holistic_scores(reply, score):
     assert read_score(reply) == score
 
@@ -200,7 +244,9 @@ def test_a_judges_seven_is_an_error(reply):
 
 
 def test_traces():
-    found = read_trace('{"entities": ["A", "a ", "B"], "relations": ["r"], "triples": [["A", "r", "B"], ["a", "R", "b"]]}')
+    found = read_trace(
+        '{"entities": ["A", "a ", "B"], "relations": ["r"], "triples": [["A", "r", "B"], ["a", "R", "b"]]}'
+    )
     assert [len(found[name]) for name in ("entities", "relations", "triples")] == [2, 1, 1]
     with pytest.raises(JudgementError, match="'triples' is missing"):
         read_trace('{"entities": [], "relations": []}')
@@ -212,8 +258,12 @@ def test_limits_separate_every_released_judgement(mirror):
     for path in sorted((mirror / "create" / "data").glob("*.jsonl")):
         for line in path.open(encoding="utf-8"):
             row = json.loads(line)
-            for sizes, facts, given, marks in zip(row["salience_raw_responses_0"], row["raw_responses_factuality_0"],
-                                                  row["raw_salience_scores_0"], row["parsed_scores_factuality_0"]):
+            for sizes, facts, given, marks in zip(
+                row["salience_raw_responses_0"],
+                row["raw_responses_factuality_0"],
+                row["raw_salience_scores_0"],
+                row["parsed_scores_factuality_0"],
+            ):
                 if given:
                     assert specificity(read_class_sizes(sizes, len(given)), SIZE_LIMITS).tolist() == given
                     assert read_factuality(facts, len(given)) == [mark == 1 for mark in marks]

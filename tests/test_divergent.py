@@ -3,13 +3,27 @@
 import numpy as np
 import pytest
 
-from lib.divergent import (DivergentError, aut_originality, dat_originality, phrase_vector, rat_correct, read_glove,
-                           read_list)
+from lib.divergent import (
+    DivergentError,
+    aut_originality,
+    dat_originality,
+    phrase_vector,
+    rat_correct,
+    read_glove,
+    read_list,
+)
 
 
-@pytest.mark.parametrize("reply", ["door stop\nhat\nboat anchor", "1. Door stop\n2) hat\n3. Boat anchor.",
-                                   "Here are some:\n- door stop\n* hat\n\n• boat anchor", "door stop, hat; boat anchor",
-                                   "door stop\nHat\nhat\nboat anchor"])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "door stop\nhat\nboat anchor",
+        "1. Door stop\n2) hat\n3. Boat anchor.",
+        "Here are some:\n- door stop\n* hat\n\n• boat anchor",
+        "door stop, hat; boat anchor",
+        "door stop\nHat\nhat\nboat anchor",
+    ],
+)
 def test_lists_in_many_dresses(reply):
     assert read_list(reply) == ["door stop", "hat", "boat anchor"]
 
@@ -18,8 +32,17 @@ def test_an_empty_reply_has_no_entries():
     assert read_list("") == [] and np.isnan(aut_originality([1, 0], np.empty((0, 2))))
 
 
-@pytest.mark.parametrize("reply, right", [("Cheese", True), ("cheese.", True), ("cheeses", True), ("Swiss cheese", False),
-                                          ("cake", False), ("", False)])
+@pytest.mark.parametrize(
+    "reply, right",
+    [
+        ("Cheese", True),
+        ("cheese.", True),
+        ("cheeses", True),
+        ("Swiss cheese", False),
+        ("cake", False),
+        ("", False),
+    ],
+)
 def test_one_word_or_nothing(reply, right):
     assert rat_correct(reply, "cheese") is right
 
@@ -38,7 +61,9 @@ def test_glove_files(tmp_path):
     vectors = read_glove(path, ["Brick", "house", "absent"])
     assert set(vectors) == {"brick", "house"}
     np.testing.assert_allclose(vectors["brick"], [0.6, 0.8])
-    np.testing.assert_allclose(phrase_vector("Brick house", vectors), np.array([0.6, 1.8]) / np.hypot(0.6, 1.8))
+    np.testing.assert_allclose(
+        phrase_vector("Brick house", vectors), np.array([0.6, 1.8]) / np.hypot(0.6, 1.8)
+    )
     assert phrase_vector("nothing known", vectors) is None
     for text in ("brick 3 4\nhouse 0\n", "brick x y\n", "brick\n", "brick 0 0\n"):
         path.write_text(text)

@@ -1,4 +1,5 @@
-"""Embeddings: repeatable to the bit whatever the company, cached by content, and clear about what cannot be embedded."""
+"""Embeddings: repeatable to the bit whatever the company, cached by content, and clear about what cannot be
+embedded."""
 
 import numpy as np
 import pytest
@@ -6,8 +7,14 @@ import pytest
 from lib import embedding
 from lib.embedding import CLS, MINILM, NGRAMS, EmbeddingError, cosine_distance, embed
 
-TEXTS = ["[born in] paris", "[member of] the lamps | the lamps [performed in] oslo", "a dog runs", "a cat sleeps",
-         "[member of] the lamps", "word " * 60]
+TEXTS = [
+    "[born in] paris",
+    "[member of] the lamps | the lamps [performed in] oslo",
+    "a dog runs",
+    "a cat sleeps",
+    "[member of] the lamps",
+    "word " * 60,
+]
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +56,9 @@ def test_the_cache_is_asked_first(tmp_path, monkeypatch, together):
     assert np.array_equal(embed(TEXTS[:3], cache=cache), together[:3])
     asked = []
     compute = embedding._compute
-    monkeypatch.setattr(embedding, "_compute", lambda texts, model: asked.append(list(texts)) or compute(texts, model))
+    monkeypatch.setattr(
+        embedding, "_compute", lambda texts, model: asked.append(list(texts)) or compute(texts, model)
+    )
     assert np.array_equal(embed(TEXTS, cache=cache), together)
     assert asked == [sorted(TEXTS[3:])]
     assert np.array_equal(embed(TEXTS, cache=cache), together)

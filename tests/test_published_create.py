@@ -1,4 +1,5 @@
-"""The transcription of CREATE: the leaderboard number by number, and every quotation where it is said to stand."""
+"""The transcription of CREATE: the leaderboard number by number, and every quotation where it is said to
+stand."""
 
 import html
 import json
@@ -28,7 +29,11 @@ def squeeze(text):
 def test_the_leaderboard_is_the_released_one(mirror, printed):
     board = json.loads((mirror / "create" / "utility_data.json").read_text(encoding="utf-8"))
     rows = printed[printed["exhibit"] == "figure-4"].set_index(["row", "column"])["value"]
-    found = {(name, f"utility@{float(gamma):.1f}"): value for name, curve in board.items() for gamma, value in curve.items()}
+    found = {
+        (name, f"utility@{float(gamma):.1f}"): value
+        for name, curve in board.items()
+        for gamma, value in curve.items()
+    }
     assert rows.to_dict() == found
     assert len({row for row, _ in found}) == 20
 
@@ -49,7 +54,15 @@ def test_printed_numbers_stand_in_the_paper(mirror, printed):
     if not path.is_file():
         pytest.skip("the paper's text does not lie beside the archive mirror")
     text = path.read_text(encoding="utf-8")
-    words = {1: "first|one", 2: "[Tt]wo|second", 3: "third|three|3", 5: "5", 6: "6", 10: "ten|10", 11: "eleven"}
+    words = {
+        1: "first|one",
+        2: "[Tt]wo|second",
+        3: "third|three|3",
+        5: "5",
+        6: "6",
+        10: "ten|10",
+        11: "eleven",
+    }
     for row in printed[printed["exhibit"] != "figure-4"].itertuples():
         number = f"{row.value:.{row.decimals}f}"
         pattern = rf"(?<![\d.])(?:{re.escape(number)}|{re.escape(f'{row.value:,.0f}')})(?!\d)"
@@ -78,7 +91,9 @@ def test_quotations_of_files_stand_in_the_files(mirror, contradictions):
                 assert side["quote"] in board
             elif "released file" in side["place"]:
                 files = list((mirror / "create" / "data").glob("*.jsonl"))
-                assert files and all(f'"{side["quote"]}"' in file.open(encoding="utf-8").readline() for file in files)
+                assert files and all(
+                    f'"{side["quote"]}"' in file.open(encoding="utf-8").readline() for file in files
+                )
 
 
 def test_contradictions_are_complete(contradictions):

@@ -1,4 +1,5 @@
-"""The triple store and the benchmark made from it: three file kinds, classes, expansions, queries, and what is refused."""
+"""The triple store and the benchmark made from it: three file kinds, classes, expansions, queries, and what
+is refused."""
 
 import gzip
 import json
@@ -9,24 +10,54 @@ import pytest
 from lib.connections import Query, fault
 from lib.paths import DATA
 from lib.simulate import closed_world
-from lib.triples import (TripleError, TripleStore, build_queries, chains, classes, expansions, load_graph, load_sparql,
-                         load_store, load_wikidata, query_text)
+from lib.triples import (
+    TripleError,
+    TripleStore,
+    build_queries,
+    chains,
+    classes,
+    expansions,
+    load_graph,
+    load_sparql,
+    load_store,
+    load_wikidata,
+    query_text,
+)
 
-TEAM = [("Seb", "team", "Bulls"), ("Dan", "team", "Bulls"), ("Max", "team", "Bulls"), ("Max", "partner", "Kel"),
-        ("Seb", "born in", "Heppen"), ("Dan", "born in", "Perth"), ("Max", "born in", "Hasselt"), ("Dan", "plays", "drums"),
-        ("Max", "plays", "drums")]
+TEAM = [
+    ("Seb", "team", "Bulls"),
+    ("Dan", "team", "Bulls"),
+    ("Max", "team", "Bulls"),
+    ("Max", "partner", "Kel"),
+    ("Seb", "born in", "Heppen"),
+    ("Dan", "born in", "Perth"),
+    ("Max", "born in", "Hasselt"),
+    ("Dan", "plays", "drums"),
+    ("Max", "plays", "drums"),
+]
 
 
 @pytest.fixture
 def team():
-    return TripleStore(TEAM, inverses={"team": "has member"}, kinds={"Seb": "person", "Dan": "person", "Max": "person"},
-                       multiplicity={"plays": 100})
+    return TripleStore(
+        TEAM,
+        inverses={"team": "has member"},
+        kinds={"Seb": "person", "Dan": "person", "Max": "person"},
+        multiplicity={"plays": 100},
+    )
 
 
 def entity(key, label, **claims):
-    return {"id": key, "labels": {"en": {"value": label}} if label else {}, "claims": {
-        relation: [{"rank": rank, "mainsnak": {"datavalue": {"value": {"id": value}}}} for value, rank in values]
-        for relation, values in claims.items()}}
+    return {
+        "id": key,
+        "labels": {"en": {"value": label}} if label else {},
+        "claims": {
+            relation: [
+                {"rank": rank, "mainsnak": {"datavalue": {"value": {"id": value}}}} for value, rank in values
+            ]
+            for relation, values in claims.items()
+        },
+    }
 
 
 def test_lookups_from_every_side(team):
@@ -109,14 +140,25 @@ def test_chains_miss_none(team):
 
 
 def test_wikidata_lines(tmp_path):
-    lines = ["[", json.dumps(entity("Q1", "Seb", P54=[("Q9", "normal"), ("Q8", "deprecated")], P31=[("Q5", "normal")])) + ",",
-             json.dumps(entity("Q2", "Max", P54=[("Q9", "normal"), ("Q7", "preferred")])) + ",",
-             json.dumps(entity("Q9", "Bulls")), json.dumps(entity("P54", "team")), json.dumps(entity("Q5", "human")), "]"]
+    lines = [
+        "[",
+        json.dumps(entity("Q1", "Seb", P54=[("Q9", "normal"), ("Q8", "deprecated")], P31=[("Q5", "normal")]))
+        + ",",
+        json.dumps(entity("Q2", "Max", P54=[("Q9", "normal"), ("Q7", "preferred")])) + ",",
+        json.dumps(entity("Q9", "Bulls")),
+        json.dumps(entity("P54", "team")),
+        json.dumps(entity("Q5", "human")),
+        "]",
+    ]
     for name, opener in (("a.json", open), ("a.json.gz", gzip.open)):
         with opener(tmp_path / name, "wt") as handle:
             handle.write("\n".join(lines))
         store = load_wikidata(tmp_path / name, labels={"Q7": "Juniors"})
-        assert store.triples == [("Seb", "team", "Bulls"), ("Seb", "P31", "human"), ("Max", "team", "Juniors")]
+        assert store.triples == [
+            ("Seb", "team", "Bulls"),
+            ("Seb", "P31", "human"),
+            ("Max", "team", "Juniors"),
+        ]
         assert store.kinds == {"Seb": "human"}
     assert load_store(tmp_path / "a.json").triples[0] == ("Seb", "team", "Bulls")
     (tmp_path / "b.json").write_text('{"id": "Q1"}\n{"id": \n')
@@ -125,11 +167,18 @@ def test_wikidata_lines(tmp_path):
 
 
 def test_sparql_results(tmp_path):
-    row = {"item": {"value": "http://w/Q1"}, "itemLabel": {"value": "Seb"}, "p": {"value": "team"}, "o": {"value": "Bulls"}}
+    row = {
+        "item": {"value": "http://w/Q1"},
+        "itemLabel": {"value": "Seb"},
+        "p": {"value": "team"},
+        "o": {"value": "Bulls"},
+    }
     path = tmp_path / "rows.json"
     path.write_text(json.dumps({"head": {"vars": ["item"]}, "results": {"bindings": [row]}}))
     assert load_store(path).triples == load_sparql(path).triples == [("Seb", "team", "Bulls")]
-    path.write_text(json.dumps({"head": {"vars": []}, "results": {"bindings": [row, {"item": {"value": "x"}}]}}))
+    path.write_text(
+        json.dumps({"head": {"vars": []}, "results": {"bindings": [row, {"item": {"value": "x"}}]}})
+    )
     with pytest.raises(TripleError, match="row 1: lacks the variable relation"):
         load_sparql(path)
     path.write_text('{"vars": 3}')

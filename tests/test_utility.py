@@ -7,8 +7,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib.utility import (CUTOFF, PATIENCE, UtilityError, creative_utility, discounted, greedy, optimal_order,
-                         order_gain, path_distance, patience_weights, set_distances, upper_bound)
+from lib.utility import (
+    CUTOFF,
+    PATIENCE,
+    UtilityError,
+    cluster_bound,
+    creative_utility,
+    discounted,
+    greedy,
+    optimal_order,
+    order_gain,
+    path_distance,
+    patience_weights,
+    set_distances,
+    upper_bound,
+)
 
 QUALITY = np.array([4.0, 3.0, 2.0])
 DISTANCE = np.array([[0, 0.5, 1.0], [0.5, 0, 0.2], [1.0, 0.2, 0]])
@@ -28,7 +41,9 @@ def test_worked_example():
 
 
 def test_discount_conventions():
-    np.testing.assert_allclose(patience_weights(4, [0, 0.5, 1]), [[1, 1, 0, 0], [1, 1, 0.5, 0.25], [1, 1, 1, 1]])
+    np.testing.assert_allclose(
+        patience_weights(4, [0, 0.5, 1]), [[1, 1, 0, 0], [1, 1, 0.5, 0.25], [1, 1, 1, 1]]
+    )
     np.testing.assert_allclose(patience_weights(4, 0.5, delay=0), [[1, 0.5, 0.25, 0.125]])
     # at patience 0 the plain form counts one item only, the published form two
     assert creative_utility(QUALITY[None], DISTANCE[None], 0, delay=0).item() == 4
@@ -54,7 +69,9 @@ def test_padding_and_zero_quality_are_inert():
     quality = np.array([[4, 3, 2, 0, np.nan]])
     distance = np.full((1, 5, 5), np.nan)
     distance[0, :3, :3] = DISTANCE
-    np.testing.assert_allclose(creative_utility(quality, distance), creative_utility(QUALITY[None], DISTANCE[None]))
+    np.testing.assert_allclose(
+        creative_utility(quality, distance), creative_utility(QUALITY[None], DISTANCE[None])
+    )
     assert creative_utility(np.zeros((1, 3)), DISTANCE[None], 1).item() == 0
 
 
@@ -98,6 +115,16 @@ def test_greedy_below_exact_below_bound(seed, n, patience):
     assert bounds[0] >= bounds[1] - 1e-9 and bounds[1] >= bounds[2] - 1e-9
 
 
+def test_cluster_bound_sees_near_copies():
+    # Five near-copies of one item and one other: a copy adds at most 4·0.01.
+    distance = np.full((6, 6), 0.01)
+    distance[5], distance[:, 5] = 1.0, 1.0
+    np.fill_diagonal(distance, 0)
+    quality = np.full(6, 4.0)
+    assert cluster_bound(quality, distance) == pytest.approx(8 + 4 * 0.04)
+    assert upper_bound(quality, distance, np.ones(6), 1) <= 8 + 4 * 0.04 + 1e-9
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000), st.integers(2, 8))
 def test_patience_never_lowers_utility(seed, n):
@@ -130,6 +157,7 @@ def test_greedy_gains_follow_their_own_order():
     (lambda: path_distance(0.2, cutoff=0), "cutoff"),
     (lambda: optimal_order(np.ones(20), np.ones((20, 20)), np.ones(20)), "at most 16"),
     (lambda: order_gain(QUALITY, DISTANCE, [0, 0, 1]), "each of 0"),
+    (lambda: upper_bound(QUALITY, DISTANCE, np.full(3, 1.5)), "at most 1"),
 ])
 def test_bad_input_is_named(call, words):
     with pytest.raises(UtilityError, match=words):

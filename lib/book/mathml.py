@@ -19,7 +19,7 @@ def _inline(translator, node):
 
 
 def _block(translator, node):
-    translator.body.append(f"<div class='math'>{_mathml(node.astext(), 'block')}</div>")
+    translator.body.append(f"<div class='formula'>{_mathml(node.astext(), 'block')}</div>")
     raise nodes.SkipNode
 
 

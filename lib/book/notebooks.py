@@ -10,9 +10,8 @@ from lib.book.markup import anchor_of, esc, exhibit_title, link, pill
 from lib.book.numbers import Numbers, makers_html
 from lib.paths import ROOT
 
-# a markdown link or image: [words](target "title")
-TARGET = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)")
-FENCED = re.compile(r"(```.*?```|`[^`\n]*`)", re.S)
+# fenced code, a markdown link or image [words](target "title"), inline code: whichever comes first
+PIECE = re.compile(r"```.*?```|(?P<image>!?)\[(?P<label>[^\]\n]*(?:\n[^\]\n]+)?)\]\((?P<target>[^)\s]+)(?:\s+\"[^\"]*\")?\)|`[^`\n]*`", re.S)
 FEW = 4  # numbers that a cell may have made for each of them to be named
 
 
@@ -66,12 +65,12 @@ class Links:
 
         Links to other hosts and within the page stay, and so does code.
         """
-        pieces = FENCED.split(text)
-        return "".join(piece if place % 2 else TARGET.sub(lambda found: self._link(found, folder, page), piece)
-                       for place, piece in enumerate(pieces))
+        return PIECE.sub(lambda found: self._link(found, folder, page), text)
 
     def _link(self, found, folder, page) -> str:
-        image, label, target = found.groups()
+        image, label, target = found["image"], found["label"], found["target"]
+        if target is None:
+            return found[0]
         place, _, anchor = target.partition("#")
         path = (ROOT / folder / place).resolve()
         if re.match(r"[a-z]+:|#", target) or not path.is_relative_to(ROOT):

@@ -127,7 +127,7 @@ def exhibit_source(numbers: Numbers, study: str, exhibit: str) -> str:
                f"table</a></p>{bar(counts)}<p>{counts_line(counts)}</p>")
     body = "".join(_line(numbers, each, page) for each in rows)
     table = raw("<div class='wide'><table class='numbers'><thead><tr><th>Row</th><th>Column</th><th>Printed</th>"
-                "<th>Computed</th><th>Status</th><th>Made by</th><th>Where in the paper</th><th>Note</th></tr></thead>"
+                "<th>Computed</th><th>Status</th><th>Made by</th><th>In the paper; note</th></tr></thead>"
                 f"<tbody>{body}</tbody></table></div>")
     return f"# {title}: {exhibit_title(exhibit)}\n\n{head}\n{table}"
 
@@ -162,7 +162,7 @@ def verification_script(numbers: Numbers) -> str:
     pages = {study: {exhibit: exhibit_page(study, exhibit) for exhibit in exhibits}
              for study, exhibits in numbers.exhibits.items()}
     data = {"rows": rows, "pages": pages, "sets": [list(makers) for makers in sets],
-            "functions": [[name.removeprefix("lib."), numbers.library.link(name)] for name in functions]}
+            "functions": [[numbers.library.functions[name].anchor, numbers.library.link(name), name] for name in functions]}
     return f"window.NUMBERS = {json.dumps(data, ensure_ascii=False, separators=(',', ':'))};\n"
 
 
@@ -180,7 +180,7 @@ def contradictions_source(study: str, title: str, level: int = 2) -> str:
 
 def makers_html(library: Library, makers, page: str, most: int = 3) -> str:
     """Links to functions, nearest first; those beyond `most` are folded."""
-    links = [f"<a href='{link(page, library.link(name))}'><code>{esc(name.removeprefix('lib.'))}</code></a>"
+    links = [f"<a href='{link(page, library.link(name))}' title='{esc(name)}'><code>{esc(library.functions[name].anchor)}</code></a>"
              for name in makers]
     more = f" <details class='more'><summary>{len(links) - most} more</summary>{' '.join(links[most:])}</details>"
     return " ".join(links[:most]) + (more if len(links) > most else "")
@@ -193,7 +193,7 @@ def _line(numbers: Numbers, each: Number, page: str) -> str:
     cells = (("Row", esc(each.row)), ("Column", esc(each.column)), ("Printed", esc(each.printed)), ("Computed", value),
              ("Status", pill(each.status) + (f" {pill(each.verdict)}" if each.verdict else "")),
              ("Made by", made + makers_html(numbers.library, each.makers, page)),
-             ("Where in the paper", esc(each.place)), ("Note", esc(each.note)))
+             ("In the paper", f"{esc(each.place)}<small>{esc(each.note)}</small>"))
     return (f"<tr id='{each.anchor}'>" + "".join(f"<td data-label='{name}'>{text}</td>" for name, text in cells)
             + "</tr>")
 
@@ -229,7 +229,7 @@ FORM = """<p class="lead">{note}</p>
 <p class="keys"><kbd>/</kbd> search · <kbd>j</kbd> <kbd>k</kbd> next and previous number · <kbd>Enter</kbd> the cell that
 made it · <kbd>f</kbd> its function · <kbd>Esc</kbd> clear</p>
 <div class="wide"><table id="rows" class="numbers"><thead><tr><th>Address</th><th>Printed</th><th>Computed</th><th>Status</th>
-<th>Made by</th><th>Where in the paper</th><th>Note</th></tr></thead><tbody></tbody></table></div>
+<th>Made by</th><th>In the paper; note</th></tr></thead><tbody></tbody></table></div>
 <p><button id="more" type="button" hidden>Show all rows</button></p>
 <noscript><p>The table needs scripts; the pages of the studies list the same numbers without.</p></noscript>
 <script src="_static/numbers.js"></script><script src="_static/verification.js"></script>"""

@@ -37,7 +37,7 @@ def build(run: Run) -> Built:
     source = work / "source"
     write_sources(run, source)
     target.mkdir(parents=True, exist_ok=True)
-    said = _sphinx(source, target, work / "doctrees", f"{len(run.studies)} studies re-executed ({run.profile})")
+    said = _sphinx(source, target, work / "doctrees", f"Compendium ({run.profile})")
     return Built(target / "index.html", sum(1 for _ in target.rglob("*.html")), said)
 
 
@@ -134,8 +134,9 @@ def configuration(title: str) -> dict:
     return {
         "project": "Compendium", "html_title": title, "author": "", "language": "en",
         "extensions": ["myst_nb", "lib.book.mathml"], "html_math_renderer": "mathml",
-        "nb_execution_mode": "off", "nb_ipywidgets_js": {}, "nb_merge_streams": True, "nb_number_source_lines": False,
-        "myst_enable_extensions": ["dollarmath", "amsmath", "html_image"], "myst_heading_anchors": 4,
+        "nb_execution_mode": "off", "nb_ipywidgets_js": {}, "nb_merge_streams": True,
+        "nb_code_prompt_show": "Show the code", "nb_code_prompt_hide": "Hide the code",
+        "myst_enable_extensions": ["dollarmath", "amsmath"], "myst_heading_anchors": 4,
         "myst_heading_slug_func": "lib.book.site.slug", "myst_dmath_double_inline": True,
         "html_theme": "sphinx_book_theme", "html_static_path": ["_static"], "html_extra_path": ["_extra"],
         "html_css_files": ["book.css"], "html_copy_source": True, "html_show_sphinx": False, "html_show_copyright": False,
@@ -144,7 +145,8 @@ def configuration(title: str) -> dict:
         "html_theme_options": {"show_navbar_depth": 1, "home_page_in_toc": True, "use_download_button": True,
                                "use_fullscreen_button": False, "use_issues_button": False, "show_toc_level": 2,
                                "search_bar_text": "Search the book", "navigation_with_keys": False,
-                               "use_sidenotes": False, "article_header_start": ["toggle-primary-sidebar.html"]},
+                               "use_sidenotes": False, "article_header_start": ["toggle-primary-sidebar.html"],
+                               "navbar_persistent": [],},
         "html_sidebars": {"**": ["navbar-logo.html", "search-button-field.html", "sbt-sidebar-nav.html"]},
     }
 

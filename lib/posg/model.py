@@ -230,11 +230,13 @@ def relabel(game: POSG, rng, shuffle: bool = True) -> POSG:
         moves[state] = [{action: f"a{number}" for number, action in enumerate(order(list(mine)))} for mine in offered]
     renamed = lambda state, joint: tuple(moves[state][place][joint[place]] for place in places)
     transitions = {
-        states[state]: {renamed(state, joint): {states[t]: w for t, w in order(list(game.transitions[state][joint].items()))}
-                        for joint in order(list(game.transitions[state]))}
+        states[state]: {
+            renamed(state, joint): {states[t]: w for t, w in order(list(game.transitions[state][joint].items()))}
+            for joint in order(list(game.transitions[state]))}
         for state in order(list(game.transitions))}
     return POSG(
-        tuple(players[game.players[place]] for place in places), tuple(sorted(states.values(), key=lambda s: int(s[1:]))),
+        tuple(players[game.players[place]] for place in places),
+        tuple(sorted(states.values(), key=lambda s: int(s[1:]))),
         states[game.initial], frozenset(states[state] for state in game.terminals),
         {states[state]: tuple(tuple(moves[state][place].values()) for place in places) for state in game.actions},
         transitions,

@@ -126,8 +126,10 @@ def scenario_page(scenario: Scenario) -> str:
                                           for entry in scenario.criteria[name]) + "</ul>"
         for name, title in (("expect", "Expected"), ("avoid", "To be avoided")) if scenario.criteria[name])
     source = f"<p>Text: {esc(scenario.source)}.</p>" if scenario.source else ""
-    return (f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{esc(scenario.id)} {esc(scenario.title)}</title>"
-            "<style>body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem;color:#2b2f36}"
+    return ("<!doctype html><html lang='en'><meta charset='utf-8'>"
+            f"<title>{esc(scenario.id)} {esc(scenario.title)}</title>"
+            "<style>body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem;"
+            "color:#2b2f36}"
             "th{text-align:left;padding-right:1rem;font-weight:600}svg{max-width:100%;height:auto}"
             "blockquote{margin:0;padding:.4rem 1rem;border-left:3px solid #56b4e9}</style>"
             f"<h1>{esc(scenario.id)} · {esc(scenario.title)}</h1>{texts}{source}"

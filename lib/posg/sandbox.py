@@ -206,7 +206,8 @@ def _verdict(answer: bytes, noise: bytes, code: int, backend: str) -> Verdict:
             return Verdict("cpu", "stopped by the kernel at its CPU limit", backend=backend)
         last = noise.decode("utf-8", "replace").strip().splitlines()[-1:] or [f"exit status {code}"]
         started = noise.startswith(b"bwrap:")
-        return Verdict("refused" if started else "crashed", f"ended without an answer: {last[0][:300]}", backend=backend)
+        return Verdict("refused" if started else "crashed", f"ended without an answer: {last[0][:300]}",
+                       backend=backend)
     try:
         data = json.loads(answer, parse_constant=_no_constant, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:

@@ -1,7 +1,8 @@
 """The fictional world that ships as data/graphs: every fact in it is known, so truth can be decided.
 
-`python -m lib.simulate.closed_world` writes data/graphs/fictional.csv and relations.csv anew from the seed; the test
-of this module checks that the shipped files are what it writes. Names are made of syllables and belong to nobody.
+`python -m lib.simulate.closed_world` writes data/graphs/fictional.csv and relations.csv anew from the seed;
+the test of this module checks that the shipped files are what it writes. Names are made of syllables and
+belong to nobody.
 """
 
 import numpy as np
@@ -12,23 +13,76 @@ from lib.paths import DATA
 
 SEED = 20261130
 FOLDER = DATA / "graphs"
-STARTS = ("Va", "Bre", "Tor", "Mi", "Sel", "Qua", "Dro", "Ish", "Ka", "Lu", "Nem", "Or", "Pel", "Ry", "Sta", "Ul", "Wex",
-          "Yo", "Zan", "Ere")
+STARTS = (
+    "Va",
+    "Bre",
+    "Tor",
+    "Mi",
+    "Sel",
+    "Qua",
+    "Dro",
+    "Ish",
+    "Ka",
+    "Lu",
+    "Nem",
+    "Or",
+    "Pel",
+    "Ry",
+    "Sta",
+    "Ul",
+    "Wex",
+    "Yo",
+    "Zan",
+    "Ere",
+)
 MIDDLES = ("lo", "na", "ri", "the", "mo", "ska", "du", "ven", "li", "ba", "ro", "shi", "ta", "ge", "pho")
-ENDS = {"person": ("n", "ra", "s", "l", "dek", "mir", "th", "na"), "city": ("burg", "haven", "mouth", "stad", "ville"),
-        "country": ("ia", "land"), "film": ("",), "band": ("",), "team": (" United", " Rovers", " Racing"),
-        "university": (" University", " Polytechnic"), "company": (" Works", " Foundry", " Lines"),
-        "award": (" Medal", " Prize"), "gene": ("",), "compound": ("ol", "ine", "ate"), "disease": (" syndrome", " fever")}
+ENDS = {
+    "person": ("n", "ra", "s", "l", "dek", "mir", "th", "na"),
+    "city": ("burg", "haven", "mouth", "stad", "ville"),
+    "country": ("ia", "land"),
+    "film": ("",),
+    "band": ("",),
+    "team": (" United", " Rovers", " Racing"),
+    "university": (" University", " Polytechnic"),
+    "company": (" Works", " Foundry", " Lines"),
+    "award": (" Medal", " Prize"),
+    "gene": ("",),
+    "compound": ("ol", "ine", "ate"),
+    "disease": (" syndrome", " fever"),
+}
 TITLES = ("The {} Letters", "Night over {}", "Seven Days in {}", "{} Must Wait", "A Map of {}", "The Last {}")
 BANDS = ("The {} Trio", "{} and the Lamps", "Electric {}", "{} Parade")
-OCCUPATIONS = ("actor", "composer", "chemist", "poet", "lawyer", "engineer", "painter", "biologist", "pilot", "journalist")
+OCCUPATIONS = (
+    "actor",
+    "composer",
+    "chemist",
+    "poet",
+    "lawyer",
+    "engineer",
+    "painter",
+    "biologist",
+    "pilot",
+    "journalist",
+)
 GENRES = ("comedy", "mystery", "western", "musical", "war film", "fable")
 INSTRUMENTS = ("cello", "trumpet", "accordion", "harp", "drums", "oboe")
 TISSUES = ("liver", "retina", "spleen", "skin", "heart")
-COUNTS = {"person": 130, "film": 34, "band": 16, "team": 8, "university": 8, "company": 10, "award": 8, "city": 18,
-          "country": 4, "gene": 22, "compound": 16, "disease": 8}
-# relation, the same told from its tail, kind of head, kind of tail, tails a head (least, most), multiplicity: how many
-# entities of a whole world one entity here stands for.
+COUNTS = {
+    "person": 130,
+    "film": 34,
+    "band": 16,
+    "team": 8,
+    "university": 8,
+    "company": 10,
+    "award": 8,
+    "city": 18,
+    "country": 4,
+    "gene": 22,
+    "compound": 16,
+    "disease": 8,
+}
+# relation, the same told from its tail, kind of head, kind of tail, tails a head (least, most), multiplicity:
+# how many entities of a whole world one entity here stands for.
 RELATIONS = (
     ("place of birth", "birthplace of", "person", "city", 1, 1, 300),
     ("country of citizenship", "has citizen", "person", "country", 1, 1, 20000),
@@ -68,17 +122,21 @@ RELATIONS = (
 
 
 def build(seed: int = SEED) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """(triples, relations) of the world drawn from a seed: columns head, relation, tail, head_kind, tail_kind, and
-    relation, inverse, head_kind, tail_kind, multiplicity."""
+    """(triples, relations) of the world drawn from a seed: columns head, relation, tail, head_kind,
+    tail_kind, and relation, inverse, head_kind, tail_kind, multiplicity."""
     rng = np.random.default_rng(seed)
     members = _entities(rng)
     rows, seen = [], set()
     for relation, _, head_kind, tail_kind, least, most, _ in RELATIONS:
         tails = members[tail_kind]
-        popular = 1.0 / np.arange(1, len(tails) + 1) ** 0.6  # some cities, awards and people are named far more often
+        popular = (
+            1.0 / np.arange(1, len(tails) + 1) ** 0.6
+        )  # some cities, awards and people are named far more often
         popular = rng.permutation(popular / popular.sum())
         for head in members[head_kind]:
-            for number in rng.choice(len(tails), size=int(rng.integers(least, most + 1)), replace=False, p=popular):
+            for number in rng.choice(
+                len(tails), size=int(rng.integers(least, most + 1)), replace=False, p=popular
+            ):
                 tail = tails[number]
                 if tail == head or (tail, relation, head) in seen:
                     continue

@@ -1,8 +1,9 @@
 """Simulated models, judges and annotators of CREATE, over the closed-world graph: what they plant is known.
 
-`respond(request)` answers any of the study's prompts. A model knows the whole graph, and is told apart from others by
-what data/simulated/create.yaml plants: how many paths it gives (breadth), how much it prefers specific ones (taste),
-how often it makes a triple up (hallucination) or breaks a chain. All chance is drawn from the request's content.
+`respond(request)` answers any of the study's prompts. Models are told apart by what data/simulated/create.yaml
+plants: the share of facts they have heard of (knows), how many paths they give (breadth), how much they prefer
+specific ones (taste), how often they make a triple up (hallucination) or break a chain. All chance is drawn from
+the request's content.
 """
 
 import functools
@@ -62,8 +63,13 @@ def models() -> list:
 def claims(request: dict) -> bool:
     """Whether a request is one of this study's: its prompts carry marks that the simulator reads."""
     first, last = message_text(request["messages"][0]), last_user_text(request)
-    return bool(START.search(first) or TRIPLES.search(last) or "Notes: " in last or "Write one question" in last
-                or any(mark in last for mark in ("three words: ", "unusual uses", "ten nouns")))
+    return bool(
+        START.search(first)
+        or TRIPLES.search(last)
+        or "Notes: " in last
+        or "Write one question" in last
+        or any(mark in last for mark in ("three words: ", "unusual uses", "ten nouns"))
+    )
 
 
 def true_strength(path) -> float:
@@ -78,15 +84,16 @@ def is_true(triple) -> bool:
 
 
 def annotate(triple, annotator: int) -> int:
-    """The specificity score a simulated annotator gives a triple: the true class size through an error of their own."""
+    """The specificity score a simulated annotator gives a triple: the true class size through an error of
+    their own."""
     noise = traits()["annotators"]["size_noise"][annotator]
     size = world().class_size(triple) * math.exp(noise * normal("annotator", annotator, *triple))
     return int(specificity(size))
 
 
 def rate_set(standing: float, key, annotator: int) -> int:
-    """The 1–5 rating of a set by a simulated annotator: `standing` is the set's true utility in standard deviations from
-    the mean; the rest is taste, shared by the annotators or their own."""
+    """The 1–5 rating of a set by a simulated annotator: `standing` is the set's true utility in standard
+    deviations from the mean; the rest is taste, shared by the annotators or their own."""
     weight = traits()["annotators"]["creativity"]
     value = (weight["signal"] * standing + weight["shared"] * normal("taste", *key)
              + weight["own"] * normal("own", annotator, *key))
@@ -128,8 +135,12 @@ def _answer(request: dict, prompt: str, stream: Stream) -> Reply:
     appeal = [(_appeal(path, model, planted["taste"] + change["taste"], stream), path) for path in pool]
     chosen = [path for _, path in sorted(appeal, reverse=True)[:max(1, round(aim))]]
     paths = [_spoilt(path, planted, stream) for path in chosen]
-    body = {str(number): ({"path": path, "probability": round(0.5 / number, 2)} if variation == "verbalized" else path)
-            for number, path in enumerate(paths, 1)}
+    body = {
+        str(number): (
+            {"path": path, "probability": round(0.5 / number, 2)} if variation == "verbalized" else path
+        )
+        for number, path in enumerate(paths, 1)
+    }
     text = f"<answer>\n{json.dumps(body, ensure_ascii=False, indent=1)}\n</answer>"
     if not planted["thinks"]:
         return Reply(text)
@@ -138,14 +149,15 @@ def _answer(request: dict, prompt: str, stream: Stream) -> Reply:
 
 
 def _known(path, model: str) -> bool:
-    """Whether a model has heard of every fact of a path but the one the query gives away; a fact is known from either
-    of its ends or from none."""
+    """Whether a model has heard of every fact of a path but the one the query gives away; a fact is known
+    from either of its ends or from none."""
     share = _entry("models", model)["knows"]
     return all(uniform("knows", model, *sorted((head, tail))) < share for head, _, tail in path[:-1])
 
 
 def _appeal(path, model: str, taste: float, stream: Stream) -> float:
-    """Gumbel-perturbed preference: a draw by these is a draw without replacement with weights exp(taste · strength)."""
+    """Gumbel-perturbed preference: a draw by these is a draw without replacement with weights exp(taste ·
+    strength)."""
     shared = traits()["shared_taste"]
     luck = shared * _gumbel(uniform("everyone", path)) + (1 - shared) * _gumbel(stream.uniform())
     return taste * true_strength(path) + luck - 0.25 * len(path)
@@ -156,7 +168,8 @@ def _gumbel(u: float) -> float:
 
 
 def _spoilt(path, planted: dict, stream: Stream) -> list:
-    """The path as given: a triple's relation replaced by one that does not hold, or a link that breaks the chain."""
+    """The path as given: a triple's relation replaced by one that does not hold, or a link that breaks the
+    chain."""
     triples = [list(triple) for triple in path]
     for triple in triples[:-1]:
         if stream.uniform() < planted["hallucination"]:
@@ -168,8 +181,20 @@ def _spoilt(path, planted: dict, stream: Stream) -> list:
 
 def _false_relation(triple, stream: Stream) -> str:
     """A relation between the same kinds of entity that does not hold between these two."""
-    names = [name for name in ("sibling", "student of", "influenced by", "named after", "founded by", "member of",
-                               "located in", "sponsor") if not is_true((triple[0], name, triple[2]))]
+    names = [
+        name
+        for name in (
+            "sibling",
+            "student of",
+            "influenced by",
+            "named after",
+            "founded by",
+            "member of",
+            "located in",
+            "sponsor",
+        )
+        if not is_true((triple[0], name, triple[2]))
+    ]
     return stream.choice(names)
 
 
@@ -187,18 +212,30 @@ def _notes(pool, chosen, stream: Stream) -> str:
 
 
 def _judgement(request: dict, text: str, stream: Stream) -> str:
-    """A judge's reply about one path; errors belong to judge and triple, so that the same triple errs alike."""
+    """A judge's reply about one path; errors belong to judge and triple, so that the same triple errs
+    alike."""
     judge, planted = request["model"], _entry("judges", request["model"])
     triples = [tuple(triple) for triple in json.loads(TRIPLES.search(text)[1])]
     if "hallucinated" in text:
         said = []
         for triple in triples:
             true = is_true(triple)
-            right = uniform("factual", judge, *triple) < planted["recall_factual" if true else "recall_not_factual"]
+            right = (
+                uniform("factual", judge, *triple)
+                < planted["recall_factual" if true else "recall_not_factual"]
+            )
             said.append("not hallucinated" if true == right else "hallucinated")
     else:
-        said = [max(1, round(world().class_size(triple)
-                             * math.exp(planted["size_noise"] * normal("size", judge, *triple)))) for triple in triples]
+        said = [
+            max(
+                1,
+                round(
+                    world().class_size(triple)
+                    * math.exp(planted["size_noise"] * normal("size", judge, *triple))
+                ),
+            )
+            for triple in triples
+        ]
     if stream.uniform() < planted["malformed"]:
         said = said[:-1]
     reply = json.dumps({"explanation": "Judged triple by triple.", "judgments": said})
@@ -224,7 +261,9 @@ def _baseline(request: dict, text: str, stream: Stream) -> str:
     planted = _entry("models", request["model"])
     asked = re.search(r"three words: (\w+), (\w+), (\w+)\.", text)
     if asked:
-        items = yaml.safe_load((DATA / "instruments" / "create" / "baselines.yaml").read_text(encoding="utf-8"))["rat"]
+        items = yaml.safe_load(
+            (DATA / "instruments" / "create" / "baselines.yaml").read_text(encoding="utf-8")
+        )["rat"]
         answer = next((item["answer"] for item in items if item["words"] == list(asked.groups())), "nothing")
         return answer if stream.uniform() < planted["rat"] else stream.choice(["stone", "paper", "house"])
     pool = traits()["uses" if "unusual uses" in text else "nouns"]

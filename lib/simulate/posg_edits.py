@@ -5,6 +5,7 @@ Every function returns a valid game; randomness is a `lib.simulate.chance.Stream
 
 import itertools
 
+from lib.posg.criteria import endings
 from lib.posg.model import POSG
 
 
@@ -92,7 +93,8 @@ def add_action(game: POSG, stream, words=("hesitate", "delay", "double_check", "
 
 def add_chance(game: POSG, stream) -> POSG:
     """A mishap: one certain outcome becomes likely only, and something else happens else."""
-    certain = [(state, joint) for state, rows in game.transitions.items() for joint, row in rows.items() if len(row) == 1]
+    certain = [(state, joint) for state, rows in game.transitions.items()
+               for joint, row in rows.items() if len(row) == 1]
     if not certain:
         return game
     state, joint = stream.choice(certain)
@@ -103,15 +105,21 @@ def add_chance(game: POSG, stream) -> POSG:
 
 
 def drop_action(game: POSG, stream) -> POSG:
-    """One action less, where a player has two or more."""
+    """One action less, where a player has two or more and play can still end."""
     places = [(state, k) for state, offered in game.actions.items() for k, mine in enumerate(offered) if len(mine) > 1]
-    if not places:
-        return game
-    state, place = stream.choice(places)
-    gone = stream.choice(game.actions[state][place])
-    offered = tuple(tuple(a for a in mine if k != place or a != gone) for k, mine in enumerate(game.actions[state]))
-    rows = {joint: row for joint, row in game.transitions[state].items() if joint[place] != gone}
-    return rebuild(game, {**game.transitions, state: rows}, {**game.actions, state: offered})
+    for state, place in stream.shuffled(places):
+        gone = stream.choice(game.actions[state][place])
+        offered = tuple(tuple(a for a in mine if k != place or a != gone) for k, mine in enumerate(game.actions[state]))
+        rows = {joint: row for joint, row in game.transitions[state].items() if joint[place] != gone}
+        made = rebuild(game, {**game.transitions, state: rows}, {**game.actions, state: offered})
+        if can_end(made):
+            return made
+    return game
+
+
+def can_end(game: POSG) -> bool:
+    """Whether an ending can be reached from every state."""
+    return all(endings(game).values())
 
 
 def merge_endings(game: POSG, stream) -> POSG:

@@ -101,7 +101,8 @@ def broken_json(game: POSG, gate: str, stream) -> str:
 def wrapped(text: str, language: str, stream) -> str:
     """The same answer inside a fence, or after a sentence and inside a fence: recovery has to take it out."""
     fence = f"```{language}\n{text}\n```"
-    return stream.choice((fence, f"Here is the world model you asked for.\n\n{fence}\n\nLet me know if anything is off."))
+    chatty = f"Here is the world model you asked for.\n\n{fence}\n\nLet me know if anything is off."
+    return stream.choice((fence, chatty))
 
 
 def hostile_python(deed: str) -> str:

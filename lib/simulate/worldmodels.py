@@ -17,8 +17,7 @@ from lib.posg.model import from_document
 from lib.posg.scenarios import Scenario, corpus
 from lib.simulate import posg_edits as edits
 from lib.simulate.chance import Stream, uniform
-from lib.simulate.posg_text import (HOSTILE, broken_json, broken_python, hostile_python, json_text, python_text,
-                                    wrapped)
+from lib.simulate.posg_text import HOSTILE, broken_json, broken_python, hostile_python, json_text, python_text, wrapped
 from lib.simulate.reply import Reply, RequestError, last_user_text, message_text, request_key
 
 GATES = ("contract", "probe", "audit")
@@ -124,7 +123,8 @@ def _changed(scenario: Scenario, kind: str, grain: int, stream):
     elif kind == "omit":
         for change in stream.shuffled((edits.drop_action, edits.merge_endings, edits.drop_player))[:2]:
             game = change(game, stream)
-        game = edits.make_certain(game) if stream.uniform() < 0.6 else game
+        if stream.uniform() < 0.6 and edits.can_end(certain := edits.make_certain(game)):
+            game = certain
     return game
 
 

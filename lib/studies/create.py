@@ -1,8 +1,8 @@
 """CREATE: released answers and their judgements, read by what a column means rather than by what a file is.
 
-A file holds one query a line. Columns come in other types and other lengths from file to file: lists as JSON or as
-Python text, scores for all paths or only for those kept (`indices_to_keep`), one sample or several (`paths_0`,
-`paths_1`, …), flags as 1, 1.0, true or "True". `load_answers` brings them to one table of paths.
+A file holds one query a line. Columns come in other types and other lengths from file to file: lists as JSON
+or as Python text, scores for all paths or only for those kept (`indices_to_keep`), one sample or several
+(`paths_0`, `paths_1`, …), flags as 1, 1.0, true or "True". `load_answers` brings them to one table of paths.
 """
 
 import json
@@ -16,14 +16,14 @@ import pandas as pd
 from lib.connections import Pairs, Query, decode, fault, parse_answer, path_key, path_text, read_triple
 from lib.models.errors import InvalidReply
 from lib.paths import shown
-from lib.studies.create_judging import read_class_sizes, read_factuality, specificity
+from lib.studies.create_judging import read_class_sizes, read_factuality, read_flag, read_number, specificity
 
 SCALE = (1, 5)
 PLACEHOLDERS = (0.0, -1.0)  # what a failed judgement leaves behind; 0 lies outside the scale
 PATH_COLUMNS = ["source", "query", "sample", "path", "triples", "valid", "fault", "factual", "share_factual",
                 "n_factual_triples", "strength", "weakest", "length", "repeat", "text"]
-NUMBERS = ("factual", "share_factual", "n_factual_triples", "strength", "weakest", "nu")
-# Column names are compared in lower case without their sample number; of several that fit, the first pattern wins.
+# Column names are compared in lower case without their sample number; of several that fit, the first pattern
+# wins.
 ROLES = {
     "kept": r"(kept_|filtered_)?paths",
     "all": r"(parsed|all|predicted)_paths",
@@ -48,17 +48,20 @@ QUERY_KEYS = {
 
 
 class CreateError(ValueError):
-    """A file of answers that cannot be read; the message names file, line and column, and what would be right."""
+    """A file of answers that cannot be read; the message names file, line and column, and what would be
+    right."""
 
 
 @dataclass(frozen=True)
 class Answers:
     """One model's answers.
 
-    queries : DataFrame, one row a query: query, text, head, relation, tail, n_paths (generated, before any filter).
-    paths : DataFrame with `PATH_COLUMNS`, one row a path: valid (as flagged, else the chain rule), factual 0/1/NaN,
-        share_factual, strength (specificity of the weakest triple, the final one left out unless alone, as released),
-        weakest (the same over all triples), length, repeat (the same path stands earlier), text (what is embedded).
+    queries : DataFrame, one row a query: query, text, head, relation, tail, n_paths (generated, before any
+        filter).
+    paths : DataFrame with `PATH_COLUMNS`, one row a path: valid (as flagged, else the chain rule), factual
+        0/1/NaN, share_factual, strength (specificity of the weakest triple, the final one left out unless
+        alone, as released), weakest (the same over all triples), length, repeat (the same path stands
+        earlier), text (what is embedded).
     problems : one sentence for everything that was not as it should be and could be got round.
     """
 
@@ -71,8 +74,8 @@ class Answers:
 def load_answers(path, source: str | None = None) -> Answers:
     """The answers in a JSON-lines (or JSON list) file; `source` names them, the file's stem by default.
 
-    Raises CreateError naming file, line and column: for a line that is no JSON object, a query without its ends, a
-    list of scores that fits neither all paths nor those kept, or a score off its scale (1 … 5).
+    Raises CreateError naming file, line and column: for a line that is no JSON object, a query without its
+    ends, a list of scores that fits neither all paths nor those kept, or a score off its scale (1 … 5).
     """
     path = Path(path)
     problems, queries, frames, seen = [], [], [], {}
@@ -80,14 +83,18 @@ def load_answers(path, source: str | None = None) -> Answers:
         row = _Row(path, line, record, problems)
         query = row.query()
         if query.index in seen:
-            raise CreateError(f"{shown(path)}, line {line}: query {query.index} stands in line {seen[query.index]} already")
+            raise CreateError(
+                f"{shown(path)}, line {line}: query {query.index} stands in line {seen[query.index]} already"
+            )
         seen[query.index] = line
         samples = [row.sample(number, query) for number in row.samples()]
         n_paths = sum(n for n, _ in samples)
         queries.append([query.index, query.text, query.head, query.relation, query.tail, n_paths])
         frames += [frame for _, frame in samples]
     if not queries:
-        raise CreateError(f"{shown(path)}: holds no query; each line should be a JSON object with a query and its paths")
+        raise CreateError(
+            f"{shown(path)}: holds no query; each line should be a JSON object with a query and its paths"
+        )
     rows = [entry for frame in frames for entry in frame]
     table = pd.DataFrame(rows, columns=PATH_COLUMNS[1:])
     table.insert(0, "source", source or path.stem)
@@ -103,8 +110,9 @@ def query_of(row) -> Query:
 def path_strength(scores) -> tuple[float, float]:
     """(strength, weakest) from a path's specificity scores, NaN where a score that counts is missing.
 
-    `strength` leaves the final triple out unless it is the only one: the query demands that triple, so it says
-    nothing about the model; the released min_salience_scores are made so. `weakest` is the paper's wording (3.2).
+    `strength` leaves the final triple out unless it is the only one: the query demands that triple, so it
+    says nothing about the model; the released min_salience_scores are made so. `weakest` is the paper's
+    wording (3.2).
     """
     scores = np.asarray(scores, dtype=float)
     if scores.size == 0:
@@ -112,28 +120,14 @@ def path_strength(scores) -> tuple[float, float]:
     return float((scores[:-1] if scores.size > 1 else scores).min()), float(scores.min())
 
 
-def to_csv_frame(paths: pd.DataFrame) -> pd.DataFrame:
-    """A table of paths with its triples as JSON text, for a CSV file."""
-    return paths.assign(triples=[json.dumps(path, ensure_ascii=False) for path in paths["triples"]])
-
-
-def read_csv_frame(path) -> pd.DataFrame:
-    """A table that `to_csv_frame` wrote, its triples tuples again. Raises CreateError where it is no such table."""
-    try:
-        # only numbers may be missing: a name such as "nan" or "NA" stays a name
-        frame = pd.read_csv(path, keep_default_na=False, na_values={name: [""] for name in NUMBERS})
-        triples = [tuple(map(tuple, json.loads(text))) for text in frame["triples"]]
-    except (OSError, KeyError, ValueError) as error:
-        raise CreateError(f"{shown(path)}: should be a table of paths with a column `triples` ({error})") from None
-    return frame.assign(triples=triples)
-
-
 def _records(path: Path):
     """(line, object) of a JSON-lines file; a file that is one JSON list gives its elements."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise CreateError(f"{shown(path)}: cannot be read ({error}); it should be JSON lines in UTF-8") from None
+        raise CreateError(
+            f"{shown(path)}: cannot be read ({error}); it should be JSON lines in UTF-8"
+        ) from None
     if text.lstrip().startswith("["):
         try:
             found = [*enumerate(json.loads(text), 1)]
@@ -146,11 +140,15 @@ def _records(path: Path):
                 try:
                     found.append((line, json.loads(content)))
                 except ValueError as error:
-                    raise CreateError(f"{shown(path)}, line {line}: not JSON ({error}); each line should hold one "
-                                      "query as a JSON object") from None
+                    raise CreateError(
+                        f"{shown(path)}, line {line}: not JSON ({error}); each line should hold one "
+                        "query as a JSON object"
+                    ) from None
     for line, record in found:
         if not isinstance(record, dict):
-            raise CreateError(f"{shown(path)}, line {line}: should be a JSON object, not a {type(record).__name__}")
+            raise CreateError(
+                f"{shown(path)}, line {line}: should be a JSON object, not a {type(record).__name__}"
+            )
     return found
 
 
@@ -183,9 +181,13 @@ class _Row:
                 found[name] = found[name] if found[name] is not None else value
         for name in ("head", "relation", "tail"):
             if found[name] is None:
-                raise self.error(f"the query's {name} is missing; looked for {', '.join(QUERY_KEYS[name])}, source_path")
+                raise self.error(
+                    f"the query's {name} is missing; looked for {', '.join(QUERY_KEYS[name])}, source_path"
+                )
         index = self.line - 1 if found["index"] is None else int(float(found["index"]))
-        return Query(index, str(found["head"]), str(found["relation"]), str(found["tail"]), str(found["text"] or ""))
+        return Query(
+            index, str(found["head"]), str(found["relation"]), str(found["tail"]), str(found["text"] or "")
+        )
 
     def samples(self) -> list[int]:
         numbers = {number for role, number in self.columns if role == "kept"}
@@ -196,7 +198,8 @@ class _Row:
         return sorted(numbers or {0})
 
     def get(self, role: str, number: int):
-        """(column, value) of a role, its text form undone; (None, None) where no column of it holds anything."""
+        """(column, value) of a role, its text form undone; (None, None) where no column of it holds
+        anything."""
         for key in self.columns.get((role, number), ()):
             value = decode(self.record[key])
             if value is not None and not (isinstance(value, float) and np.isnan(value)):
@@ -210,7 +213,9 @@ class _Row:
         lengths = {len(paths)}
         positions = list(range(len(paths)))
         if keep is not None:
-            lengths = {len(paths), len(keep)} if everything is not None else {max(keep, default=-1) + 1, len(keep)}
+            lengths = (
+                {len(paths), len(keep)} if everything is not None else {max(keep, default=-1) + 1, len(keep)}
+            )
             if everything is None:
                 positions = keep
         given = {role: self._aligned(role, number, positions, keep, lengths) for role in
@@ -223,8 +228,18 @@ class _Row:
                 continue
             key = path_key(path)
             judged = {role: None if values is None else values[i] for role, values in given.items()}
-            rows.append([query.index, number, i, path, *self._judged(path, judged, query, i), len(path), key in seen,
-                         path_text(path)])
+            rows.append(
+                [
+                    query.index,
+                    number,
+                    i,
+                    path,
+                    *self._judged(path, judged, query, i),
+                    len(path),
+                    key in seen,
+                    path_text(path),
+                ]
+            )
             seen.add(key)
         return len(rows), rows
 
@@ -234,9 +249,9 @@ class _Row:
         if keep is None and number:
             key, keep = self.get("keep", 0) if len(self.samples()) == 1 else (None, None)
         if keep is not None:
-            if not isinstance(keep, list) or any(_number(entry) is None for entry in keep):
+            if not isinstance(keep, list) or any(read_number(entry) is None for entry in keep):
                 raise self.error("should be a list of path numbers", key)
-            keep = [int(_number(entry)) for entry in keep]
+            keep = [int(read_number(entry)) for entry in keep]
         lists = []
         for role in ("all", "kept"):
             key, value = self.get(role, number)
@@ -263,7 +278,9 @@ class _Row:
         if everything is not None and keep is not None and max(keep, default=-1) >= len(everything):
             everything = None
         if everything is not None and keep is None and kept is not None and len(kept) != len(everything):
-            self.note(f"{len(everything)} parsed paths but {len(kept)} kept ones, and no indices: those kept are used")
+            self.note(
+                f"{len(everything)} parsed paths but {len(kept)} kept ones, and no indices: those kept are used"
+            )
             everything = None
         return everything, kept, keep
 
@@ -302,19 +319,27 @@ class _Row:
 
     def _judged(self, path, judged: dict, query: Query, i: int) -> list:
         """[valid, fault, factual, share_factual, n_factual_triples, strength, weakest] of one path."""
-        valid = _flag(judged["valid"])
+        valid = read_flag(judged["valid"])
         words = fault(path, query) if valid is None else str(judged["reason"] or "")
         if valid is None:
             valid = not words
         facts = self._facts(judged, len(path), i)
-        whole = _flag(judged["factual_path"])
+        whole = read_flag(judged["factual_path"])
         share = float(facts.mean()) if facts is not None else np.nan
         factual = float(facts.all()) if facts is not None else (np.nan if whole is None else float(whole))
         scores = self._scores(judged, len(path), i)
         strength, weakest = path_strength(scores) if scores is not None else (np.nan, np.nan)
         if scores is None and judged["specific_path"] is not None:
             strength = self._on_scale(judged["specific_path"], "specific_path", i)
-        return [bool(valid), words, factual, share, np.nan if facts is None else float(facts.sum()), strength, weakest]
+        return [
+            bool(valid),
+            words,
+            factual,
+            share,
+            np.nan if facts is None else float(facts.sum()),
+            strength,
+            weakest,
+        ]
 
     def _facts(self, judged: dict, length: int, i: int):
         value = decode(judged["factual_triples"])
@@ -325,9 +350,11 @@ class _Row:
                 self.note(f"path {i}: {error}")
         if not isinstance(value, list) or not value:
             return None
-        flags = [_flag(entry) for entry in value]
+        flags = [read_flag(entry) for entry in value]
         if len(flags) != length or None in flags:
-            self.note(f"path {i}: {len(flags)} factuality marks for {length} triples, or one that is unclear: void")
+            self.note(
+                f"path {i}: {len(flags)} factuality marks for {length} triples, or one that is unclear: void"
+            )
             return None
         return np.array(flags, dtype=bool)
 
@@ -347,13 +374,15 @@ class _Row:
         return scores
 
     def _on_scale(self, value, role: str, i: int) -> float:
-        number = _number(value)
+        number = read_number(value)
         if number is None or number in PLACEHOLDERS:
             self.note(f"path {i}: the specificity score {value!r} stands for a missing one: void")
             return np.nan
         if not SCALE[0] <= number <= SCALE[1] or number != round(number):
             key = next((names[0] for (name, _), names in self.columns.items() if name == role), role)
-            raise self.error(f"path {i} has the score {value!r}; specificity is a whole number from 1 to 5", key)
+            raise self.error(
+                f"path {i} has the score {value!r}; specificity is a whole number from 1 to 5", key
+            )
         return float(number)
 
 
@@ -365,26 +394,3 @@ def _depth(value) -> int:
     if not isinstance(value, list):
         return 0
     return 1 + max((_depth(entry) for entry in value[:3]), default=0)
-
-
-def _number(value):
-    """A number from 7, 7.0, "7", "7/10" or True; None where there is none."""
-    if isinstance(value, str):
-        value = value.strip().split("/")[0]
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return None
-    return None if np.isnan(number) else number
-
-
-def _flag(value):
-    """True or False from 1, "1.0", "True", "not hallucinated" and the like; None where it is neither."""
-    if isinstance(value, str):
-        word = value.strip().lower()
-        if word in ("true", "yes", "valid", "factual", "not hallucinated", "correct"):
-            return True
-        if word in ("false", "no", "invalid", "not factual", "hallucinated", "incorrect"):
-            return False
-    number = _number(value)
-    return None if number is None else number == 1

@@ -8,17 +8,22 @@ from lib.studies.create_scores import TextVectors
 
 
 def score(replies: pd.DataFrame, model: str, cache=None) -> pd.DataFrame:
-    """`replies` (columns source, test, item, sample, reply, answer) with the column `score`: 1 or 0 for RAT, mean cosine
-    distance for AUT (object to uses) and DAT (between words); NaN where a reply holds too few entries.
+    """`replies` (columns source, test, item, sample, reply, answer) with the column `score`: 1 or 0 for RAT,
+    mean cosine distance for AUT (object to uses) and DAT (between words); NaN where a reply holds too few
+    entries.
 
     model, cache : of the embeddings, as `lib.embedding.embed`.
     """
     lists = replies["reply"].map(read_list)
     listed = replies["test"].isin(["aut", "dat"])
-    texts = {entry for entries in lists[listed] for entry in entries} | set(replies.loc[replies["test"] == "aut", "item"])
+    texts = {entry for entries in lists[listed] for entry in entries} | set(
+        replies.loc[replies["test"] == "aut", "item"]
+    )
     vectors = TextVectors.of(texts, model, cache)
     scores = []
-    for test, item, reply, answer, entries in zip(replies["test"], replies["item"], replies["reply"], replies["answer"], lists):
+    for test, item, reply, answer, entries in zip(
+        replies["test"], replies["item"], replies["reply"], replies["answer"], lists
+    ):
         if test == "rat":
             scores.append(float(rat_correct(reply, answer)))
         elif not entries:

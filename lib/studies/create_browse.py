@@ -20,14 +20,19 @@ q.querySelectorAll('li').forEach(l=>{const on=l.textContent.toLowerCase().includ
 def browse_page(strong: pd.DataFrame, queries: pd.DataFrame, labels: dict, title: str) -> str:
     """The page as HTML, complete in itself.
 
-    strong : paths with columns source, query, triples, strength, nu (as `create_scores.distinctiveness` gives them).
+    strong : paths with columns source, query, triples, strength, nu (as `create_scores.distinctiveness` gives
+        them).
     queries : columns query, text; labels : {source: how it is called}.
     """
     texts = dict(zip(queries["query"], queries["text"]))
     sections = []
-    for query, rows in strong.sort_values(["query", "nu", "strength"], ascending=[True, False, False]).groupby("query"):
+    for query, rows in strong.sort_values(
+        ["query", "nu", "strength"], ascending=[True, False, False]
+    ).groupby("query"):
         items = "\n".join(_item(row, labels) for row in rows.itertuples())
-        sections.append(f"<section><h2>{html.escape(str(texts.get(query, query)))}</h2>\n<ul>\n{items}\n</ul></section>")
+        sections.append(
+            f"<section><h2>{html.escape(str(texts.get(query, query)))}</h2>\n<ul>\n{items}\n</ul></section>"
+        )
     options = "".join(f'<option value="{html.escape(name)}">{html.escape(labels.get(name, name))}</option>'
                       for name in dict.fromkeys(strong["source"]))
     return f"""<!doctype html>
@@ -52,5 +57,7 @@ def _item(row, labels: dict) -> str:
         names.append(f'{start} <span class="rel">— {relation} →</span> {html.escape(triple[-1])}')
         before = triple[-1]
     nu = 1.0 if pd.isna(row.nu) else row.nu
-    return (f'<li data-source="{html.escape(row.source)}" data-nu="{nu:.3f}">{"".join(names)} <span class="who num">σ {row.strength:.0f}, '
-            f'ν {nu:.2f}, {html.escape(labels.get(row.source, row.source))}</span></li>')
+    return (
+        f'<li data-source="{html.escape(row.source)}" data-nu="{nu:.3f}">{"".join(names)} <span class="who num">σ {row.strength:.0f}, '
+        f"ν {nu:.2f}, {html.escape(labels.get(row.source, row.source))}</span></li>"
+    )

@@ -6,16 +6,25 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 
-from lib.studies.create import read_csv_frame
-from lib.studies.create_scores import PathSets, TextVectors, distinctiveness, path_sets, threshold_curve, utilities
+from lib.studies.create_files import read_csv_frame
+from lib.studies.create_scores import (
+    PathSets,
+    TextVectors,
+    distinctiveness,
+    path_sets,
+    threshold_curve,
+    utilities,
+)
 from lib.utility import PATIENCE
 
 
-def load(judged: str = "", queries: str = "", vectors: str = "", *, model: str, cache=None) -> SimpleNamespace:
+def load(
+    judged: str = "", queries: str = "", vectors: str = "", *, model: str, cache=None
+) -> SimpleNamespace:
     """paths (judged), queries, vectors of the valid paths' texts, and `sources` in order of appearance.
 
-    Where a file is not given (a notebook run on its own) the demo's data are made in process; where vectors are not
-    given they are computed by `model`, kept in the SQLite file `cache`.
+    Where a file is not given (a notebook run on its own) the demo's data are made in process; where vectors
+    are not given they are computed by `model`, kept in the SQLite file `cache`.
     """
     if judged:
         paths, asked = read_csv_frame(judged), pd.read_csv(queries)
@@ -25,12 +34,14 @@ def load(judged: str = "", queries: str = "", vectors: str = "", *, model: str, 
         paths, asked = demo().judged, demo().asked
     valid = paths["valid"].astype(bool)
     found = TextVectors.load(vectors) if vectors else TextVectors.of(paths.loc[valid, "text"], model, cache)
-    return SimpleNamespace(paths=paths, queries=asked, vectors=found, sources=list(dict.fromkeys(asked["source"])))
+    return SimpleNamespace(
+        paths=paths, queries=asked, vectors=found, sources=list(dict.fromkeys(asked["source"]))
+    )
 
 
 def load_utility(utility: str = "", *, model: str, cache=None) -> pd.DataFrame:
-    """Utilities by (source, query) and patience, as 03_scores wrote them (columns "0.0" … "1.0", empty); of the demo,
-    in process, where no file is given."""
+    """Utilities by (source, query) and patience, as 03_scores wrote them (columns "0.0" … "1.0", empty); of
+    the demo, in process, where no file is given."""
     if utility:
         return pd.read_csv(utility).set_index(["source", "query"])
     data = load(model=model, cache=cache)
@@ -38,22 +49,41 @@ def load_utility(utility: str = "", *, model: str, cache=None) -> pd.DataFrame:
     return utilities(sets).assign(empty=~(sets.quality > 0).any(axis=1))
 
 
-def load_results(queries: str, utility: str, strong: str, threshold: str, *, model: str, thresholds, above: float,
-                 cache=None) -> SimpleNamespace:
-    """What 08_figures draws: queries, utility by (source, query), strong paths with ν, threshold curve [source, share];
-    of the demo, in process, where no files are given (`thresholds`, `above` as in 06 and 07)."""
+def load_results(
+    queries: str,
+    utility: str,
+    strong: str,
+    threshold: str,
+    *,
+    model: str,
+    thresholds,
+    above: float,
+    cache=None,
+) -> SimpleNamespace:
+    """What 08_figures draws: queries, utility by (source, query), strong paths with ν, threshold curve
+    [source, share]; of the demo, in process, where no files are given (`thresholds`, `above` as in 06 and
+    07)."""
     if queries:
-        return SimpleNamespace(queries=pd.read_csv(queries), utility=load_utility(utility, model=model),
-                               strong=read_csv_frame(strong), threshold=pd.read_csv(threshold, index_col="source"))
+        return SimpleNamespace(
+            queries=pd.read_csv(queries),
+            utility=load_utility(utility, model=model),
+            strong=read_csv_frame(strong),
+            threshold=pd.read_csv(threshold, index_col="source"),
+        )
     data = load(model=model, cache=cache)
     base = originals(data)
     curve = threshold_curve(base.paths, base.queries, data.vectors, thresholds)
-    return SimpleNamespace(queries=data.queries, utility=load_utility(model=model, cache=cache),
-                           strong=distinctiveness(data.paths, data.vectors, above=above, family=model_of), threshold=curve)
+    return SimpleNamespace(
+        queries=data.queries,
+        utility=load_utility(model=model, cache=cache),
+        strong=distinctiveness(data.paths, data.vectors, above=above, family=model_of),
+        threshold=curve,
+    )
 
 
 def base_sources(names) -> list:
-    """Those sources that answered the base prompt, in their order: no prompt variation in brackets or in a file's name."""
+    """Those sources that answered the base prompt, in their order: no prompt variation in brackets or in a
+    file's name."""
     return [name for name in names if "[" not in name and not re.search("variation_(?!original)", name)]
 
 
@@ -65,8 +95,12 @@ def model_of(source: str) -> str:
 def originals(data: SimpleNamespace) -> SimpleNamespace:
     """The same without the prompt variations: sources under the base prompt, on which models are compared."""
     keep = base_sources(data.sources)
-    return SimpleNamespace(paths=data.paths[data.paths["source"].isin(keep)], vectors=data.vectors, sources=keep,
-                           queries=data.queries[data.queries["source"].isin(keep)].reset_index(drop=True))
+    return SimpleNamespace(
+        paths=data.paths[data.paths["source"].isin(keep)],
+        vectors=data.vectors,
+        sources=keep,
+        queries=data.queries[data.queries["source"].isin(keep)].reset_index(drop=True),
+    )
 
 
 def with_values(sets: PathSets, patience=PATIENCE, **options) -> pd.DataFrame:
@@ -77,9 +111,10 @@ def with_values(sets: PathSets, patience=PATIENCE, **options) -> pd.DataFrame:
 def definitions(data: SimpleNamespace, patience: float) -> pd.DataFrame:
     """Mean utility by source under every reading of the definition: frame [source, reading].
 
-    `released`: as the leaderboard (final triple left out of σ, flags as released, first two items undiscounted, 1 for a
-    query without a path); each other column changes one thing: `weakest` counts the final triple too, `chain` takes
-    strict chains only, `plain` discounts by γ^i, `scored` leaves empty queries out, `zero` gives them 0.
+    `released`: as the leaderboard (final triple left out of σ, flags as released, first two items
+    undiscounted, 1 for a query without a path); each other column changes one thing: `weakest` counts the
+    final triple too, `chain` takes strict chains only, `plain` discounts by γ^i, `scored` leaves empty
+    queries out, `zero` gives them 0.
     """
     from lib.connections import fault
     from lib.studies.create import query_of
@@ -90,8 +125,12 @@ def definitions(data: SimpleNamespace, patience: float) -> pd.DataFrame:
     sets = path_sets(data.paths, data.queries, data.vectors)
     readings = {
         "released": utilities(sets, [patience]),
-        "weakest": utilities(path_sets(data.paths, data.queries, data.vectors, quality="weakest"), [patience]),
-        "chain": utilities(path_sets(data.paths.assign(valid=strict), data.queries, data.vectors), [patience]),
+        "weakest": utilities(
+            path_sets(data.paths, data.queries, data.vectors, quality="weakest"), [patience]
+        ),
+        "chain": utilities(
+            path_sets(data.paths.assign(valid=strict), data.queries, data.vectors), [patience]
+        ),
         "plain": utilities(sets, [patience], delay=0),
         "scored": utilities(sets, [patience], empty=np.nan),
         "zero": utilities(sets, [patience], empty=0.0),
@@ -101,8 +140,8 @@ def definitions(data: SimpleNamespace, patience: float) -> pd.DataFrame:
 
 
 def validity_rules(data: SimpleNamespace) -> pd.DataFrame:
-    """How the flags of a file stand to the definition, by source: paths, flagged valid, and of those how many are
-    chains, share entities between neighbours at least, and end as the query demands."""
+    """How the flags of a file stand to the definition, by source: paths, flagged valid, and of those how many
+    are chains, share entities between neighbours at least, and end as the query demands."""
     from lib.connections import fault, path_key
     from lib.studies.create import query_of
 
@@ -112,16 +151,25 @@ def validity_rules(data: SimpleNamespace) -> pd.DataFrame:
                                           data.paths["valid"]):
         asked = ends[source, query]
         tail = path_key(path)[-1][1:] == path_key([("", asked.relation, asked.tail)])[0][1:]
-        rows.append((source, 1, valid, valid and not fault(path, asked), valid and not fault(path, asked, "shared"),
-                     valid and tail))
+        rows.append(
+            (
+                source,
+                1,
+                valid,
+                valid and not fault(path, asked),
+                valid and not fault(path, asked, "shared"),
+                valid and tail,
+            )
+        )
     names = ["source", "paths", "flagged", "chains", "shared", "right_end"]
     return pd.DataFrame(rows, columns=names).groupby("source", sort=False).sum().astype(int)
 
 
 def projected_half_width(mean, by_query: pd.DataFrame, n: int, z: float = 1.959964):
-    """Half-width of a 95 % interval that a leaderboard mean over `n` queries would have, projected from the spread at
-    hand: by_query[source, query] utilities at one patience give a pooled coefficient of variation c, and the half-width
-    is z · c · mean / √n. A projection: it takes other queries and other models to vary as much, relative to their mean."""
+    """Half-width of a 95 % interval that a leaderboard mean over `n` queries would have, projected from the
+    spread at hand: by_query[source, query] utilities at one patience give a pooled coefficient of variation
+    c, and the half-width is z · c · mean / √n. A projection: it takes other queries and other models to vary
+    as much, relative to their mean."""
     spread = by_query.groupby(level="source").agg(["mean", "std"])
     spread = spread.droplevel(0, axis=1) if spread.columns.nlevels > 1 else spread
     cv = float(np.sqrt(((spread["std"] / spread["mean"]) ** 2).mean()))

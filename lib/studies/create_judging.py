@@ -1,8 +1,8 @@
 """CREATE: what the judges are asked and how their replies are read.
 
-Specificity (section 4, "Quality Metric"): the judge estimates how many entities could stand at either end of a
-triple and takes the larger class; `specificity` maps that size to 1 (many) … 5 (few). Factuality: one verdict a
-triple. A reply that is not what was asked for raises `JudgementError`; nothing is filled in.
+Specificity (section 4, "Quality Metric"): the judge estimates how many entities could stand at either end of
+a triple and takes the larger class; `specificity` maps that size to 1 (many) … 5 (few). Factuality: one
+verdict a triple. A reply that is not what was asked for raises `JudgementError`; nothing is filled in.
 """
 
 import re
@@ -13,21 +13,23 @@ from lib.connections import decode
 from lib.models.errors import InvalidReply
 from lib.models.json_text import extract_json
 
-# Class sizes up to which a triple still scores 5, 4, 3, 2. Not printed in the text; recovered from 6,507 pairs of
-# estimate and score in the released files, which these limits separate without one exception.
+# Class sizes up to which a triple still scores 5, 4, 3, 2. Not printed in the text; recovered from 6,507
+# pairs of estimate and score in the released files, which these limits separate without one exception.
 SIZE_LIMITS = (10, 99, 499, 4999)
 VERDICTS = {"not hallucinated": True, "factual": True, "true": True, "correct": True, "1": True,
             "hallucinated": False, "not factual": False, "false": False, "incorrect": False, "0": False}
 
 
 class JudgementError(InvalidReply):
-    """A judge's reply that does not hold what was asked for (`kind`); the message says what would be right."""
+    """A judge's reply that does not hold what was asked for (`kind`); the message says what would be
+    right."""
 
 
 def specificity(sizes, limits=SIZE_LIMITS) -> np.ndarray:
     """Specificity scores 1 … 5, float of the shape of `sizes` (entities that could stand at the wider end).
 
-    limits : four rising sizes; at most the first scores 5, more than the last scores 1. A missing size gives NaN.
+    limits : four rising sizes; at most the first scores 5, more than the last scores 1. A missing size gives
+        NaN.
     Raises ValueError for a negative size or limits that do not rise.
     """
     sizes, limits = np.asarray(sizes, dtype=float), np.asarray(limits, dtype=float)
@@ -40,13 +42,16 @@ def specificity(sizes, limits=SIZE_LIMITS) -> np.ndarray:
 
 
 def read_class_sizes(reply: str, length: int) -> list[float]:
-    """One class size a triple from a judge's reply: [{"judgment": 150}, …], {"judgments": [150, …]} or [150, …].
+    """One class size a triple from a judge's reply: [{"judgment": 150}, …], {"judgments": [150, …]} or [150,
+    …].
 
     Raises JudgementError where there are not `length` sizes that are numbers of 0 or more.
     """
     sizes = [_size(entry) for entry in _entries(reply, "size")]
     if len(sizes) != length:
-        raise JudgementError("wrong count", f"{len(sizes)} class sizes for {length} triples, should be one a triple")
+        raise JudgementError(
+            "wrong count", f"{len(sizes)} class sizes for {length} triples, should be one a triple"
+        )
     return sizes
 
 
@@ -59,18 +64,23 @@ def read_factuality(reply: str, length: int) -> list[bool]:
     for entry in _entries(reply, "verdict"):
         word = re.sub(r"\s+", " ", str(entry)).strip().lower()
         if word not in VERDICTS:
-            raise JudgementError("no verdict",
-                                 f"the verdict {str(entry)[:40]!r} is neither 'hallucinated' nor 'not hallucinated'")
+            raise JudgementError(
+                "no verdict",
+                f"the verdict {str(entry)[:40]!r} is neither 'hallucinated' nor 'not hallucinated'",
+            )
         verdicts.append(VERDICTS[word])
     if len(verdicts) != length:
-        raise JudgementError("wrong count", f"{len(verdicts)} verdicts for {length} triples, should be one a triple")
+        raise JudgementError(
+            "wrong count", f"{len(verdicts)} verdicts for {length} triples, should be one a triple"
+        )
     return verdicts
 
 
 def read_score(reply: str, lowest: int = 1, highest: int = 5) -> int:
     """One whole score from a holistic judge: {"score": 4}, "4", "4/5", or "Score: 4".
 
-    Raises JudgementError for no score, several different ones, or one outside lowest … highest: 7 is an error.
+    Raises JudgementError for no score, several different ones, or one outside lowest … highest: 7 is an
+    error.
     """
     try:
         value = extract_json(reply).values
@@ -79,25 +89,34 @@ def read_score(reply: str, lowest: int = 1, highest: int = 5) -> int:
             raise JudgementError(error.kind, str(error)) from None
         value = reply
     if isinstance(value, dict):
-        value = next((item for name, item in value.items() if name.lower() in ("score", "rating", "judgment")), "")
+        value = next(
+            (item for name, item in value.items() if name.lower() in ("score", "rating", "judgment")), ""
+        )
     found = re.fullmatch(r"(?:\D*?)(-?\d+(?:\.0+)?)(?:\s*/\s*\d+)?\W*", str(value))
     if not found:
-        raise JudgementError("no score", f"no single score in {reply[:60]!r}; should be a whole number from {lowest} "
-                             f"to {highest}")
+        raise JudgementError(
+            "no score",
+            f"no single score in {reply[:60]!r}; should be a whole number from {lowest} to {highest}",
+        )
     score = float(found[1])
     if not lowest <= score <= highest:
-        raise JudgementError("off scale", f"the score is {score:g}; the scale runs from {lowest} to {highest}")
+        raise JudgementError(
+            "off scale", f"the score is {score:g}; the scale runs from {lowest} to {highest}"
+        )
     return int(score)
 
 
 def read_trace(reply: str) -> dict:
-    """{"entities": set, "relations": set, "triples": set} named in a reasoning trace, from the extractor's reply.
+    """{"entities": set, "relations": set, "triples": set} named in a reasoning trace, from the extractor's
+    reply.
 
     Names are compared in lower case. Raises JudgementError where the reply is no object with these lists.
     """
     value = extract_json(reply).values
     if not isinstance(value, dict):
-        raise JudgementError("wrong shape", "should be an object with the lists entities, relations and triples")
+        raise JudgementError(
+            "wrong shape", "should be an object with the lists entities, relations and triples"
+        )
     found = {}
     for name in ("entities", "relations", "triples"):
         if not isinstance(value.get(name), list):
@@ -107,18 +126,47 @@ def read_trace(reply: str) -> dict:
     return found
 
 
+def read_number(value):
+    """A number from 7, 7.0, "7", "7/10" or True; None where there is none."""
+    if isinstance(value, str):
+        value = value.strip().split("/")[0]
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return None if np.isnan(number) else number
+
+
+def read_flag(value):
+    """True or False from 1, "1.0", "True", "not hallucinated" and the like; None where it is neither."""
+    if isinstance(value, str):
+        word = value.strip().lower()
+        if word in ("true", "yes", "valid", "factual", "not hallucinated", "correct"):
+            return True
+        if word in ("false", "no", "invalid", "not factual", "hallucinated", "incorrect"):
+            return False
+    number = read_number(value)
+    return None if number is None else number == 1
+
+
 def _entries(reply: str, wanted: str) -> list:
     value = extract_json(reply).values
     if isinstance(value, dict):
-        value = next((value[name] for name in ("judgments", "judgements", "judgment", "scores") if name in value), None)
+        value = next(
+            (value[name] for name in ("judgments", "judgements", "judgment", "scores") if name in value), None
+        )
         value = decode(value)
         value = value if isinstance(value, list) else [value] if value is not None else None
     if not isinstance(value, list):
-        raise JudgementError("wrong shape", f"no list of judgments in {reply[:60]!r}; should hold one {wanted} a triple")
+        raise JudgementError(
+            "wrong shape", f"no list of judgments in {reply[:60]!r}; should hold one {wanted} a triple"
+        )
     entries = []
     for entry in value:
         if isinstance(entry, dict):
-            key = next((name for name in ("judgment", "judgement", "estimate", "size") if name in entry), None)
+            key = next(
+                (name for name in ("judgment", "judgement", "estimate", "size") if name in entry), None
+            )
             if key is None:
                 raise JudgementError("wrong shape", f"an entry lacks its judgment: {str(entry)[:60]}")
             entry = entry[key]

@@ -44,69 +44,129 @@ def question(query: Query, variation: str = "original") -> str:
         raise ValueError(f"variation {variation!r} is not one of {', '.join(VARIATIONS)}")
     extra = {"creative": prompts()["be_creative"], "verbalized": prompts()["verbalized"]}.get(variation, "")
     extra = extra.replace("{{", "{").replace("}}", "}")
-    return prompts()["generate"].format(query=query.text, head=query.head, relation=query.relation, tail=query.tail,
-                                        extra=extra)
+    return prompts()["generate"].format(
+        query=query.text, head=query.head, relation=query.relation, tail=query.tail, extra=extra
+    )
 
 
 def writing_requests(drawn, store, *, model: str, seed: int) -> list[Request]:
     """One request a query: its text, to be written by a model (section 4)."""
     text = prompts()["write_query"]
     return [
-        Request(model, [{"role": "user", "content": text.format(
-            head=query.head, head_kind=store.kinds.get(query.head, "entity"), relation=query.relation, tail=query.tail,
-            kind=store.kinds.get(path.second[0], "entity"), hidden=path.second[0])}], temperature=0.0, seed=seed,
-            tag={"query": query.index})
+        Request(
+            model,
+            [
+                {
+                    "role": "user",
+                    "content": text.format(
+                        head=query.head,
+                        head_kind=store.kinds.get(query.head, "entity"),
+                        relation=query.relation,
+                        tail=query.tail,
+                        kind=store.kinds.get(path.second[0], "entity"),
+                        hidden=path.second[0],
+                    ),
+                }
+            ],
+            temperature=0.0,
+            seed=seed,
+            max_tokens=300,
+            tag={"query": query.index},
+        )
         for query, path in drawn
     ]
 
 
 def generation_requests(queries, subjects: dict, runs: dict, *, seed: int, n_resamples: int) -> list[Request]:
-    """One request an answer, in the order model, variation, query, sample; `iterate` needs `follow_ups` besides.
+    """One request an answer, in the order model, variation, query, sample; `iterate` needs `follow_ups`
+    besides.
 
     Parameters
     ----------
     subjects : {source name: {model, temperature, max_tokens, extra}} (params `subjects`).
     runs : {source name: {variation: number of queries, from the first}}.
-    n_resamples : independent answers of the variation `resample`; sample 0 is that of `original`, and is not asked
-        twice: equal requests are one.
+    n_resamples : independent answers of the variation `resample`; sample 0 is that of `original`, and is not
+        asked twice: equal requests are one.
     """
     asked = []
     for source, variations in runs.items():
         for variation, n in variations.items():
             for query in queries[:n]:
                 for sample in range(n_resamples if variation == "resample" else 1):
-                    asked.append(_request(subjects[source], [question(query, variation)], seed + sample, sample, {
-                        "source": source, "variation": variation, "query": query.index, "sample": sample}))
+                    asked.append(
+                        _request(
+                            subjects[source],
+                            [question(query, variation)],
+                            seed + sample,
+                            sample,
+                            {
+                                "source": source,
+                                "variation": variation,
+                                "query": query.index,
+                                "sample": sample,
+                            },
+                        )
+                    )
     return asked
 
 
 def follow_ups(requests, replies, queries, subjects: dict, *, seed: int) -> list[Request]:
-    """The second turn of every `iterate` answer whose first turn came: the first answer stays in the conversation."""
+    """The second turn of every `iterate` answer whose first turn came: the first answer stays in the
+    conversation."""
     by_index = {query.index: query for query in queries}
     asked = []
     for request, reply in zip(requests, replies, strict=True):
         if request.tag["variation"] == "iterate" and reply.valid:
             query = by_index[request.tag["query"]]
-            turns = [request.messages[0]["content"], reply.text, prompts()["iterate"].format(query=query.text)]
-            asked.append(_request(subjects[request.tag["source"]], turns, seed, 0, {**request.tag, "sample": 1}))
+            turns = [
+                request.messages[0]["content"],
+                reply.text,
+                prompts()["iterate"].format(query=query.text),
+            ]
+            asked.append(
+                _request(subjects[request.tag["source"]], turns, seed, 0, {**request.tag, "sample": 1})
+            )
     return asked
 
 
 def judge_requests(paths, judge: str, *, max_tokens: int, seed: int) -> list[Request]:
     """Two requests a path, factuality then specificity, at temperature 0; `paths` yields (key, triples)."""
     return [
-        Request(judge, [{"role": "user", "content": prompts()[kind].replace("{triples}", triples_text(triples))
-                         .replace("{{", "{").replace("}}", "}")}],
-                temperature=0.0, max_tokens=max_tokens, seed=seed, tag={"path": key, "kind": kind, "n": len(triples)})
-        for key, triples in paths for kind in ("factuality", "specificity")
+        Request(
+            judge,
+            [
+                {
+                    "role": "user",
+                    "content": prompts()[kind]
+                    .replace("{triples}", triples_text(triples))
+                    .replace("{{", "{")
+                    .replace("}}", "}"),
+                }
+            ],
+            temperature=0.0,
+            max_tokens=max_tokens,
+            seed=seed,
+            tag={"path": key, "kind": kind, "n": len(triples)},
+        )
+        for key, triples in paths
+        for kind in ("factuality", "specificity")
     ]
 
 
 def trace_requests(traces, model: str, *, seed: int) -> list[Request]:
     """One request a reasoning trace; `traces` yields (key, text)."""
     text = prompts()["trace"].replace("{{", "{").replace("}}", "}")
-    return [Request(model, [{"role": "user", "content": text.replace("{trace}", trace)}], temperature=0.0, seed=seed,
-                    tag={"trace": key}) for key, trace in traces]
+    return [
+        Request(
+            model,
+            [{"role": "user", "content": text.replace("{trace}", trace)}],
+            temperature=0.0,
+            seed=seed,
+            max_tokens=8000,
+            tag={"trace": key},
+        )
+        for key, trace in traces
+    ]
 
 
 def baseline_requests(subjects: dict, *, seed: int, n_aut: int, n_dat: int) -> list[Request]:
@@ -124,7 +184,16 @@ def baseline_requests(subjects: dict, *, seed: int, n_aut: int, n_dat: int) -> l
 
 def _request(subject: dict, turns: list, seed: int, sample: int, tag: dict) -> Request:
     """A request to a subject; `turns` alternate between user and assistant."""
-    messages = [{"role": "assistant" if place % 2 else "user", "content": text} for place, text in enumerate(turns)]
-    return Request(subject["model"], messages, temperature=subject.get("temperature"),
-                   max_tokens=subject.get("max_tokens"), extra=subject.get("extra") or {}, seed=seed, sample=sample,
-                   tag=tag)
+    messages = [
+        {"role": "assistant" if place % 2 else "user", "content": text} for place, text in enumerate(turns)
+    ]
+    return Request(
+        subject["model"],
+        messages,
+        temperature=subject.get("temperature"),
+        max_tokens=subject.get("max_tokens"),
+        extra=subject.get("extra") or {},
+        seed=seed,
+        sample=sample,
+        tag=tag,
+    )

@@ -1,7 +1,8 @@
 """CREATE: from judged paths to the paper's numbers (sections 3, 6 and 7, appendices E and J).
 
-Everything here takes the table of paths of `lib.studies.create` (one or more sources stacked) and the vectors of
-their texts. Results are frames indexed by source; "survives" means structurally valid and factual in every triple.
+Everything here takes the table of paths of `lib.studies.create` (one or more sources stacked) and the vectors
+of their texts. Results are frames indexed by source; "survives" means structurally valid and factual in every
+triple.
 """
 
 from dataclasses import dataclass
@@ -59,7 +60,10 @@ def load_vectors(path) -> dict:
     """{model name: TextVectors} as `save_vectors` wrote them."""
     with np.load(path) as stored:
         names = [key.removeprefix("texts:") for key in stored.files if key.startswith("texts:")]
-        return {name: TextVectors(stored[f"texts:{name}"].astype(object), stored[f"matrix:{name}"]) for name in names}
+        return {
+            name: TextVectors(stored[f"texts:{name}"].astype(object), stored[f"matrix:{name}"])
+            for name in names
+        }
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,8 @@ class PathSets:
 
 
 def survives(paths: pd.DataFrame, at_least: float = 1.0) -> pd.Series:
-    """Which paths count: valid, and a share of at least `at_least` of their triples factual (1: all of them)."""
+    """Which paths count: valid, and a share of at least `at_least` of their triples factual (1: all of
+    them)."""
     if at_least >= 1:
         return paths["valid"].astype(bool) & (paths["factual"] == 1)
     return paths["valid"].astype(bool) & (paths["share_factual"] >= at_least - 1e-9)
@@ -84,7 +89,8 @@ def path_sets(paths: pd.DataFrame, queries: pd.DataFrame, vectors: TextVectors, 
               at_least: float = 1.0, cutoff: float = CUTOFF) -> PathSets:
     """One set a (source, query) of `queries` (columns source, query), empty sets included.
 
-    quality : column of `paths` that holds σ: `strength` (as released: the final triple left out) or `weakest`.
+    quality : column of `paths` that holds σ: `strength` (as released: the final triple left out) or
+        `weakest`.
     at_least : share of factual triples that a path needs.
     Repeats of a path within a set are harmless: their distance is 0, so they gain nothing.
     """
@@ -123,11 +129,16 @@ def mean_utility(by_query: pd.DataFrame, B: int, rng: np.random.Generator):
 
 
 def set_summary(sets: PathSets) -> pd.DataFrame:
-    """Table 16 by source: `max_quality` (a query without a path counts 0), `mean_distance` (pairs within a set; sets
-    of two or more), `n_factual` (paths a query), `mean_length` (triples a path, sets of one or more)."""
+    """Table 16 by source: `max_quality` (a query without a path counts 0), `mean_distance` (pairs within a
+    set; sets of two or more), `n_factual` (paths a query), `mean_length` (triples a path, sets of one or
+    more)."""
     present = sets.quality > 0
     count = present.sum(axis=1)
-    pairs = np.triu(np.ones(sets.distance.shape[1:], dtype=bool), k=1)[None] & present[:, :, None] & present[:, None, :]
+    pairs = (
+        np.triu(np.ones(sets.distance.shape[1:], dtype=bool), k=1)[None]
+        & present[:, :, None]
+        & present[:, None, :]
+    )
     with np.errstate(invalid="ignore"):
         between = np.where(pairs, sets.distance, 0).sum(axis=(1, 2)) / pairs.sum(axis=(1, 2))
         length = np.where(present, sets.length, 0).sum(axis=1) / count
@@ -138,10 +149,12 @@ def set_summary(sets: PathSets) -> pd.DataFrame:
 
 def distinctiveness(paths: pd.DataFrame, vectors: TextVectors, *, above: float = 3, queries=None,
                     quality: str = "strength", family=None) -> pd.DataFrame:
-    """ν of every strong path: its distance to the nearest valid path that any other source gave for the same query.
+    """ν of every strong path: its distance to the nearest valid path that any other source gave for the same
+    query.
 
-    Strong: valid, factual, quality above `above`. queries: the query numbers to use (all by default). family: a
-    function source -> model; given, the pool leaves out everything by the same model, not by the same source only.
+    Strong: valid, factual, quality above `above`. queries: the query numbers to use (all by default). family:
+    a function source -> model; given, the pool leaves out everything by the same model, not by the same
+    source only.
     Returns the strong paths with the column `nu`; NaN where no other source has a valid path (appendix J.2).
     """
     family = family or (lambda source: source)
@@ -155,24 +168,35 @@ def distinctiveness(paths: pd.DataFrame, vectors: TextVectors, *, above: float =
             continue
         matrix = vectors.rows([*strong["text"], *rows["text"]])
         distance = set_distances(matrix)[:len(strong), len(strong):]
-        foreign = strong["source"].map(family).to_numpy()[:, None] != rows["source"].map(family).to_numpy()[None, :]
+        foreign = (
+            strong["source"].map(family).to_numpy()[:, None] != rows["source"].map(family).to_numpy()[None, :]
+        )
         nu = np.where(foreign, distance, np.inf).min(axis=1)
         parts.append(strong.assign(nu=np.where(np.isinf(nu), np.nan, nu)))
     return pd.concat(parts) if parts else population.iloc[:0].assign(nu=np.nan)
 
 
 def distinctiveness_table(strong: pd.DataFrame, quality: str = "strength") -> pd.DataFrame:
-    """Table 21 by source: `nu_mean` (over paths), `nu_max` (the best of each query, averaged), `mean_strength`,
-    `n_paths`."""
+    """Table 21 by source: `nu_mean` (over paths), `nu_max` (the best of each query, averaged),
+    `mean_strength`, `n_paths`."""
     by_source = strong.groupby("source", sort=False)
-    best = strong.groupby(["source", "query"], sort=False)["nu"].max().groupby(level="source", sort=False).mean()
-    return pd.DataFrame({"nu_mean": by_source["nu"].mean(), "nu_max": best,
-                         "mean_strength": by_source[quality].mean(), "n_paths": by_source.size().astype(float)})
+    best = (
+        strong.groupby(["source", "query"], sort=False)["nu"].max().groupby(level="source", sort=False).mean()
+    )
+    return pd.DataFrame(
+        {
+            "nu_mean": by_source["nu"].mean(),
+            "nu_max": best,
+            "mean_strength": by_source[quality].mean(),
+            "n_paths": by_source.size().astype(float),
+        }
+    )
 
 
 def threshold_curve(paths: pd.DataFrame, queries: pd.DataFrame, vectors: TextVectors, thresholds,
                     patience: float = 1.0, quality: str = "strength") -> pd.DataFrame:
-    """Figure 8: mean utility by source when a path needs only a share of factual triples; σ alone is the quality.
+    """Figure 8: mean utility by source when a path needs only a share of factual triples; σ alone is the
+    quality.
 
     thresholds : shares 0 … 1 (0 keeps every valid path). Returns a frame [source, threshold].
     """
@@ -191,14 +215,21 @@ def factual_counts(paths: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
     n_queries = queries.groupby("source", sort=False).size()
     by_source = valid.groupby("source", sort=False)
     triples = by_source["n_factual_triples"].sum()
-    return pd.DataFrame({"factual_triples": triples / n_queries, "share_factual": triples / by_source["length"].sum(),
-                         "share_paths": by_source["factual"].mean()}).reindex(n_queries.index)
+    return pd.DataFrame(
+        {
+            "factual_triples": triples / n_queries,
+            "share_factual": triples / by_source["length"].sum(),
+            "share_paths": by_source["factual"].mean(),
+        }
+    ).reindex(n_queries.index)
 
 
 def pairwise_differences(by_query: pd.Series, B: int, rng: np.random.Generator) -> pd.DataFrame:
-    """Appendix J.1: mean difference of every pair of sources over the queries both answered, by paired bootstrap.
+    """Appendix J.1: mean difference of every pair of sources over the queries both answered, by paired
+    bootstrap.
 
-    by_query : utility indexed by (source, query). Returns a frame indexed `a|b` with difference (b − a), lo, hi, p,
+    by_query : utility indexed by (source, query). Returns a frame indexed `a|b` with difference (b − a), lo,
+        hi, p,
     p_bonferroni (× the number of pairs, at most 1) and n (shared queries).
     """
     wide = by_query.unstack("source")[by_query.index.get_level_values("source").unique()]
@@ -216,7 +247,8 @@ def pairwise_differences(by_query: pd.Series, B: int, rng: np.random.Generator) 
 
 
 def order_gap(sets: PathSets, patience: float, limit: int, depth: int = 2, delay: int = 1) -> pd.DataFrame:
-    """Greedy against the best order, by (source, query): greedy, best (NaN beyond `limit` items), bound, n."""
+    """Greedy against the best order, by (source, query): greedy, best (NaN beyond `limit` items), bound,
+    n."""
     rows = []
     for quality, distance in zip(sets.quality, sets.distance):
         here = np.flatnonzero(quality > 0)
@@ -251,7 +283,8 @@ def confusion_rates(truth, verdict) -> dict:
 
 
 def tables_behind(n: int, rates: dict, decimals: int = 2) -> pd.DataFrame:
-    """Every 2 × 2 table of n judged units whose printed rates round to `rates` (names as in `confusion_rates`).
+    """Every 2 × 2 table of n judged units whose printed rates round to `rates` (names as in
+    `confusion_rates`).
 
     A reader's check: which counts could stand behind printed precisions and recalls. Columns: tp, fn, fp, tn
     (positive = factual), accuracy, balanced_accuracy.
@@ -267,7 +300,10 @@ def tables_behind(n: int, rates: dict, decimals: int = 2) -> pd.DataFrame:
         tp, fn, fp = place
         tn = n - tp - fn - fp
         keep = np.ones(len(tp), dtype=bool)
-        for name, value in (("recall_not_factual", tn / (tn + fp)), ("precision_not_factual", tn / (tn + fn))):
+        for name, value in (
+            ("recall_not_factual", tn / (tn + fp)),
+            ("precision_not_factual", tn / (tn + fn)),
+        ):
             keep &= np.abs(value - rates[name]) <= 0.5 * 10.0 ** -decimals
     tp, fn, fp, tn = (counts[keep] for counts in (tp, fn, fp, tn))
     return pd.DataFrame({"tp": tp, "fn": fn, "fp": fp, "tn": tn, "accuracy": (tp + tn) / n,

@@ -1,4 +1,5 @@
-"""CREATE: the stages that make the data, whatever the source: benchmark, answers, judgements, traces, baselines."""
+"""CREATE: the stages that make the data, whatever the source: benchmark, answers, judgements, traces,
+baselines."""
 
 import re
 from contextlib import contextmanager
@@ -24,14 +25,15 @@ from lib.triples import DEFAULT_GRAPH, DEFAULT_RELATIONS, build_queries, classes
 
 QUERY_COLUMNS = ["source", "query", "text", "head", "relation", "tail", "n_paths"]
 JUDGEMENT_COLUMNS = ["path", "triple", "head", "relation", "tail", "factual", "size", "specificity"]
+PATHS_EXPECTED = 15  # an answer, for the estimate of a live run: what the released answers hold
 READERS = {"factuality": read_factuality, "specificity": read_class_sizes}
 TRACE = re.compile(r"<think>(.*?)</think>", re.S)
 
 
 @dataclass
 class Stage:
-    """What a stage made: `paths` (columns PATH_COLUMNS), `queries` (QUERY_COLUMNS, one row a source and query),
-    `traces` {(source, query): text}, `report` (None for an archive), `problems` (sentences)."""
+    """What a stage made: `paths` (columns PATH_COLUMNS), `queries` (QUERY_COLUMNS, one row a source and
+    query), `traces` {(source, query): text}, `report` (None for an archive), `problems` (sentences)."""
 
     paths: pd.DataFrame
     queries: pd.DataFrame
@@ -43,9 +45,10 @@ class Stage:
 def build_benchmark(p, ask=None) -> tuple[list, list, object]:
     """(queries, source paths, store) made from the graph that `p.graph` names ("" for the shipped one).
 
-    `p` holds graph, n_queries, benchmark (class_size, per_class, least_chains, uninformative), query_writer, seed. `ask`: as
-    `asking` yields it; None writes the queries by template. A text that a model writes must not name the entity it
-    hides: where it does, the template's is kept.
+    `p` holds graph, n_queries, benchmark (class_size, per_class, least_chains, uninformative), query_writer,
+    seed. `ask`: as `asking` yields it; None writes the queries by template. A text that a model writes must
+    not name the
+    entity it hides: where it does, the template's is kept.
     """
     store = load_store(from_root(p.graph)) if p.graph else load_store(DEFAULT_GRAPH, DEFAULT_RELATIONS)
     drawn = draw_queries(p, store)
@@ -54,7 +57,9 @@ def build_benchmark(p, ask=None) -> tuple[list, list, object]:
         result = ask(writing_requests(drawn, store, model=p.query_writer, seed=p.seed), "writing queries")
         for place, (reply, (query, made_from)) in enumerate(zip(result.replies, drawn, strict=True)):
             if reply.valid and made_from.second[0].lower() not in reply.text.lower():
-                queries[place] = Query(query.index, query.head, query.relation, query.tail, reply.text.strip())
+                queries[place] = Query(
+                    query.index, query.head, query.relation, query.tail, reply.text.strip()
+                )
     return queries, [made_from for _, made_from in drawn], store
 
 
@@ -70,14 +75,16 @@ def load_archive(mirror: str = "") -> Stage:
     """All released files, stacked; the source of a path is its file's stem."""
     archive = Archive("create", mirror or None)
     loaded = [load_answers(archive.path(name)) for name in archive.files("data/")]
-    queries = pd.concat([answers.queries.assign(source=answers.source) for answers in loaded], ignore_index=True)
+    queries = pd.concat(
+        [answers.queries.assign(source=answers.source) for answers in loaded], ignore_index=True
+    )
     return Stage(pd.concat([answers.paths for answers in loaded], ignore_index=True), queries[QUERY_COLUMNS],
                  problems=[words for answers in loaded for words in answers.problems])
 
 
 def generate(p, queries, ask) -> Stage:
-    """Ask every subject for paths, in every prompt variation `p.runs` names; the second turn of `iterate` follows the
-    first, and its paths join the first answer's, as those of a resample join.
+    """Ask every subject for paths, in every prompt variation `p.runs` names; the second turn of `iterate`
+    follows the first, and its paths join the first answer's, as those of a resample join.
 
     `p` holds subjects, runs, n_resamples, seed. A reply that cannot be read gives no paths and one problem.
     """
@@ -109,9 +116,9 @@ def generate(p, queries, ask) -> Stage:
 def judge(p, paths: pd.DataFrame, ask) -> tuple[pd.DataFrame, pd.DataFrame, list]:
     """(paths with their judgements, judgements by triple, reports): every distinct path is judged once.
 
-    `p` holds judge, judging (max_tokens, retries_on_invalid, class_size_limits), seed. The second frame has one row a
-    distinct path and triple: path, triple, head, relation, tail, factual, size, specificity. A judgement that is void
-    leaves the path's scores missing, and the path counts for nothing.
+    `p` holds judge, judging (max_tokens, retries_on_invalid, class_size_limits), seed. The second frame has
+    one row a distinct path and triple: path, triple, head, relation, tail, factual, size, specificity. A
+    judgement that is void leaves the path's scores missing, and the path counts for nothing.
     """
     distinct = list(dict.fromkeys(path for path, valid in zip(paths["triples"], paths["valid"]) if valid))
     requests = judge_requests(enumerate(distinct), p.judge, max_tokens=p.judging["max_tokens"], seed=p.seed)
@@ -123,7 +130,9 @@ def judge(p, paths: pd.DataFrame, ask) -> tuple[pd.DataFrame, pd.DataFrame, list
                      retries_on_invalid=p.judging["retries_on_invalid"])
         reports.append(result.report)
         for request, reply in zip(group, result.replies, strict=True):
-            found[request.tag["path"], kind] = np.array(reply.parsed if reply.valid else [np.nan] * length, dtype=float)
+            found[request.tag["path"], kind] = np.array(
+                reply.parsed if reply.valid else [np.nan] * length, dtype=float
+            )
     rows, summary = [], {}
     for number, path in enumerate(distinct):
         facts, sizes = found[number, "factuality"], found[number, "specificity"]
@@ -141,24 +150,75 @@ def judge(p, paths: pd.DataFrame, ask) -> tuple[pd.DataFrame, pd.DataFrame, list
 
 
 def explore(p, traces: dict, ask) -> pd.DataFrame:
-    """Appendix J.4: what every reasoning trace names; columns source, query, entities, relations, triples (counts)."""
+    """Appendix J.4: what every reasoning trace names; columns source, query, entities, relations, triples
+    (counts)."""
     requests = trace_requests(traces.items(), p.trace_reader, seed=p.seed)
     result = ask(requests, "reading traces", parse=read_trace)
     rows = []
     for request, reply in zip(requests, result.replies, strict=True):
-        counts = [len(reply.parsed[name]) if reply.valid else np.nan for name in ("entities", "relations", "triples")]
+        counts = [
+            len(reply.parsed[name]) if reply.valid else np.nan
+            for name in ("entities", "relations", "triples")
+        ]
         rows.append([*request.tag["trace"], *counts])
     return pd.DataFrame(rows, columns=["source", "query", "entities", "relations", "triples"])
 
 
 def baselines(p, ask) -> pd.DataFrame:
-    """Replies to the three human creativity tests; columns source, test, item, sample, reply, answer (RAT only)."""
+    """Replies to the three human creativity tests; columns source, test, item, sample, reply, answer (RAT
+    only)."""
     requests = baseline_requests(p.subjects, seed=p.seed, n_aut=p.n_aut, n_dat=p.n_dat)
     result = ask(requests, "baselines")
     right = {", ".join(item["words"]): item["answer"] for item in baseline_items()["rat"]}
-    rows = [[*(request.tag[name] for name in ("source", "test", "item", "sample")), reply.text,
-             right.get(request.tag["item"], "")] for request, reply in zip(requests, result.replies, strict=True)]
+    rows = [
+        [
+            *(request.tag[name] for name in ("source", "test", "item", "sample")),
+            reply.text,
+            right.get(request.tag["item"], ""),
+        ]
+        for request, reply in zip(requests, result.replies, strict=True)
+    ]
     return pd.DataFrame(rows, columns=["source", "test", "item", "sample", "reply", "answer"])
+
+
+def planned(p, out) -> dict:
+    """{stage: requests} of a live run, before anything is asked: stand-ins of typical length take the place
+    of answers (`PATHS_EXPECTED` paths of three triples each) and of reasoning traces."""
+    store = load_store(from_root(p.graph)) if p.graph else load_store(DEFAULT_GRAPH, DEFAULT_RELATIONS)
+    drawn = draw_queries(p, store)
+    queries = [query for query, _ in drawn]
+    asked = generation_requests(queries, p.subjects, p.runs, seed=p.seed, n_resamples=p.n_resamples)
+    lines = {query.index: made_from.triples for query, made_from in drawn}
+    answers = [
+        Reply(
+            request.key,
+            request,
+            str(lines[request.tag["query"]]) * PATHS_EXPECTED,
+            None,
+            (),
+            None,
+            request.model,
+        )
+        for request in asked
+    ]
+    second = follow_ups(asked, answers, queries, p.subjects, seed=p.seed)
+    sets = len(set(asked)) + len(second)
+    paths = [((f"stand-in {number}", *first[1:]), *rest) for number, (first, *rest) in
+             enumerate(list(lines.values())[place % len(lines)] for place in range(sets * PATHS_EXPECTED))]
+    traces = {
+        request.tag["query"]: "word " * 1500 for request in asked if request.tag["variation"] == "original"
+    }
+    stages = {
+        "writing queries": writing_requests(drawn, store, model=p.query_writer, seed=p.seed)
+        if p.query_writer
+        else [],
+        "generating": asked,
+        "iterating": second,
+        "judging": judge_requests(enumerate(paths), p.judge, max_tokens=p.judging["max_tokens"], seed=p.seed),
+        "reading traces": trace_requests(traces.items(), p.trace_reader, seed=p.seed),
+        "baselines": baseline_requests(p.subjects, seed=p.seed, n_aut=p.n_aut, n_dat=p.n_dat),
+    }
+    return {stage: requests for stage, requests in stages.items() if requests}
 
 
 def source_name(subject: str, variation: str) -> str:
@@ -181,16 +241,19 @@ def _path_rows(name: str, query: Query, samples) -> list:
 @contextmanager
 def asking(p, *, source: str, profile: str, out, ledger: str = "create"):
     """Yield ask(requests, label, **options) -> StageResult: stages against one endpoint, every reply in
-    ledgers/<ledger>.sqlite, within the profile's budget for all models that `p` names. Notebooks that may run side by
-    side need ledgers of their own: one process writes a ledger at a time."""
+    ledgers/<ledger>.sqlite, within the profile's budget for all models that `p` names. Notebooks that may run
+    side by side need ledgers of their own: one process writes a ledger at a time."""
     check_source(source)
     models = {subject["model"] for subject in getattr(p, "subjects", {}).values()}
-    models |= {getattr(p, name, "") for name in ("judge", "query_writer", "trace_reader")} - {""} | {*getattr(p, "judges", ())}
+    models |= {getattr(p, name, "") for name in ("judge", "query_writer", "trace_reader")} - {""} | {
+        *getattr(p, "judges", ())
+    }
     with endpoint_for(source, "create", profile) as endpoint:
         budget = budget_for(profile, models, out)
         with Ledger(from_root(out) / "ledgers" / f"{ledger}.sqlite") as kept:
-            yield lambda requests, label, **options: run_stage(requests, endpoint, kept, budget=budget, label=label,
-                                                               **options)
+            yield lambda requests, label, **options: run_stage(
+                requests, endpoint, kept, budget=budget, label=label, **options
+            )
 
 
 def in_process(requests, label: str = "", *, parse=None, retries_on_invalid: int = 2) -> StageResult:
@@ -206,15 +269,28 @@ def in_process(requests, label: str = "", *, parse=None, retries_on_invalid: int
             parsed, repairs, reason, _ = judge_reply(row, parse)
             if reason is None:
                 break
-        replies.append(Reply(request.key, request, said.text if reason is None else "", parsed, repairs, reason,
-                             request.model, attempts=attempt + 1, sample=request.sample, raw=said.text))
+        replies.append(
+            Reply(
+                request.key,
+                request,
+                said.text if reason is None else "",
+                parsed,
+                repairs,
+                reason,
+                request.model,
+                attempts=attempt + 1,
+                sample=request.sample,
+                raw=said.text,
+            )
+        )
     return StageResult(replies, None)
 
 
 @cache
 def demo() -> SimpleNamespace:
-    """The demo's data, made in process: queries (list of Query), made_from, asked and paths (as `generate`), judged,
-    judgements, traces. The same numbers as the chain's, whose server answers from the same simulator."""
+    """The demo's data, made in process: queries (list of Query), made_from, asked and paths (as `generate`),
+    judged, judgements, traces. The same numbers as the chain's, whose server answers from the same
+    simulator."""
     p = SimpleNamespace(**study_params("create"))
     queries, made_from, store = build_benchmark(p, in_process)
     answers = generate(p, queries, in_process)

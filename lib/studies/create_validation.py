@@ -1,4 +1,5 @@
-"""CREATE, section 6 and appendix E: are the judges right? In the demo the annotators are simulated and truth is known."""
+"""CREATE, section 6 and appendix E: are the judges right? In the demo the annotators are simulated and truth
+is known."""
 
 from types import SimpleNamespace
 
@@ -14,22 +15,28 @@ TRIPLE = ["head", "relation", "tail"]
 
 
 def annotated_paths(judgements: pd.DataFrame, n: int, rng: np.random.Generator) -> pd.DataFrame:
-    """`n` judged paths with the specificity that the judge and two simulated annotators give them: columns path,
-    judge, annotator_1, annotator_2 (each the minimum over the triples that count, as `path_strength`)."""
+    """`n` judged paths with the specificity that the judge and two simulated annotators give them: columns
+    path, judge, annotator_1, annotator_2 (each the minimum over the triples that count, as
+    `path_strength`)."""
     from lib.simulate.create import annotate
 
     last = judgements.groupby("path")["triple"].transform("max")
     counting = judgements[(judgements["triple"] < last) | (last == 0)]
     chosen = rng.choice(counting["path"].unique(), size=min(n, counting["path"].nunique()), replace=False)
     counting = counting[counting["path"].isin(chosen)]
-    scores = counting.assign(judge=counting["specificity"], **{
-        f"annotator_{who + 1}": [annotate(tuple(triple), who) for triple in counting[TRIPLE].to_numpy()] for who in (0, 1)})
+    scores = counting.assign(
+        judge=counting["specificity"],
+        **{
+            f"annotator_{who + 1}": [annotate(tuple(triple), who) for triple in counting[TRIPLE].to_numpy()]
+            for who in (0, 1)
+        },
+    )
     return scores.groupby("path")[["judge", "annotator_1", "annotator_2"]].min().reset_index()
 
 
 def labelled_triples(judgements: pd.DataFrame, n: int, rng: np.random.Generator) -> pd.DataFrame:
-    """`n` distinct judged triples with the label that the closed world gives: columns head, relation, tail, truth,
-    verdict, size (the judge's estimate), specificity."""
+    """`n` distinct judged triples with the label that the closed world gives: columns head, relation, tail,
+    truth, verdict, size (the judge's estimate), specificity."""
     from lib.simulate.create import is_true
 
     distinct = judgements.dropna(subset=["factual"]).drop_duplicates(TRIPLE)
@@ -41,7 +48,8 @@ def labelled_triples(judgements: pd.DataFrame, n: int, rng: np.random.Generator)
 
 
 def other_judge(p, triples: pd.DataFrame, judge: str, ask) -> pd.DataFrame:
-    """The same triples judged by another judge, one by one: `triples` with verdict, size and specificity replaced.
+    """The same triples judged by another judge, one by one: `triples` with verdict, size and specificity
+    replaced.
 
     `p` holds judging (as for `create_stages.judge`) and seed; `ask` as `create_stages.asking` yields it.
     """
@@ -61,11 +69,14 @@ def annotator_scores(triples: pd.DataFrame) -> np.ndarray:
     """Mean specificity score of the two simulated annotators for each triple."""
     from lib.simulate.create import annotate
 
-    return np.array([[annotate(tuple(triple), who) for who in (0, 1)] for triple in triples[TRIPLE].to_numpy()]).mean(axis=1)
+    return np.array(
+        [[annotate(tuple(triple), who) for who in (0, 1)] for triple in triples[TRIPLE].to_numpy()]
+    ).mean(axis=1)
 
 
 def true_utilities(data: SimpleNamespace, patience) -> pd.DataFrame:
-    """Utilities by (source, query) as the closed world has them: every chain judged without error, same embeddings."""
+    """Utilities by (source, query) as the closed world has them: every chain judged without error, same
+    embeddings."""
     from lib.simulate.create import is_true, true_strength
 
     valid = data.paths["valid"].astype(bool)
@@ -76,20 +87,29 @@ def true_utilities(data: SimpleNamespace, patience) -> pd.DataFrame:
 
 
 def rated_sets(truth: pd.Series, found: pd.Series, n: int, rng: np.random.Generator) -> pd.DataFrame:
-    """`n` sets with the 1–5 ratings of two simulated annotators and the metric: truth and found are utilities by
-    (source, query) at one patience. Columns metric, annotator_1, annotator_2, mean."""
+    """`n` sets with the 1–5 ratings of two simulated annotators and the metric: truth and found are utilities
+    by (source, query) at one patience. Columns metric, annotator_1, annotator_2, mean."""
     from lib.simulate.create import rate_set
 
     standing = (truth - truth.mean()) / truth.std()
     rows = np.sort(rng.choice(len(truth), size=min(n, len(truth)), replace=False))
-    frame = pd.DataFrame({"metric": found.to_numpy()[rows], **{
-        f"annotator_{who + 1}": [rate_set(standing.iloc[row], truth.index[row], who) for row in rows] for who in (0, 1)}})
+    frame = pd.DataFrame(
+        {
+            "metric": found.to_numpy()[rows],
+            **{
+                f"annotator_{who + 1}": [rate_set(standing.iloc[row], truth.index[row], who) for row in rows]
+                for who in (0, 1)
+            },
+        }
+    )
     return frame.assign(mean=frame[["annotator_1", "annotator_2"]].mean(axis=1))
 
 
-def agreement(ratings: pd.DataFrame, against: str, B: int, rng: np.random.Generator, level: str = "interval") -> dict:
-    """alpha (estimate, lo, hi) of columns annotator_1, annotator_2, and Pearson's r of each, and of their mean, with
-    the column `against`."""
+def agreement(
+    ratings: pd.DataFrame, against: str, B: int, rng: np.random.Generator, level: str = "interval"
+) -> dict:
+    """alpha (estimate, lo, hi) of columns annotator_1, annotator_2, and Pearson's r of each, and of their
+    mean, with the column `against`."""
     people = ratings[["annotator_1", "annotator_2"]]
     alpha = krippendorff_alpha_interval(people.to_numpy(dtype=float).T, level, B=B, rng=rng)
     r = {name: float(np.corrcoef(people[name], ratings[against])[0, 1]) for name in people}
@@ -98,16 +118,21 @@ def agreement(ratings: pd.DataFrame, against: str, B: int, rng: np.random.Genera
 
 
 def judge_table(by_judge: dict) -> pd.DataFrame:
-    """Table 6 by judge: accuracy, f1 of factual and of hallucinated triples, balanced accuracy; by_judge maps a judge to
-    a frame with truth and verdict."""
+    """Table 6 by judge: accuracy, f1 of factual and of hallucinated triples, balanced accuracy; by_judge maps
+    a judge to a frame with truth and verdict."""
     rates = {judge: confusion_rates(frame["truth"], frame["verdict"]) for judge, frame in by_judge.items()}
-    names = {"accuracy": "accuracy", "f1_factual": "f1_pos", "f1_not_factual": "f1_neg", "balanced_accuracy": "balanced_accuracy"}
+    names = {
+        "accuracy": "accuracy",
+        "f1_factual": "f1_pos",
+        "f1_not_factual": "f1_neg",
+        "balanced_accuracy": "balanced_accuracy",
+    }
     return pd.DataFrame(rates).T[list(names)].rename(columns=names)
 
 
 def recovery(truth: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
-    """By patience: how well utilities as judged give back the true ones: Pearson's r over answers, mean of both, their
-    ratio, and Spearman's rho of the sources' means."""
+    """By patience: how well utilities as judged give back the true ones: Pearson's r over answers, mean of
+    both, their ratio, and Spearman's rho of the sources' means."""
     from lib.ranks import spearman
 
     rows = {}

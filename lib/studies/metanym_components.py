@@ -140,8 +140,8 @@ class AtomTable:
     """Sums per atom (run, submission, archetype) from which any resample's components follow.
 
     factual: spectral sums; moments: {axis or "collapsed": [atom, evaluator, pair, 6]}; votes[atom, evaluator,
-    axis] sums of the production scores and cast[atom, evaluator, axis] how many; target_of[atom]. Atoms of
-    archetypes that nobody rated are left out.
+    axis] sums of the production scores and cast[atom, evaluator, axis] how many; target_of[atom], portfolio_of[atom]
+    (run and target). Atoms of archetypes that nobody rated are left out.
     """
 
     game: Game
@@ -150,6 +150,7 @@ class AtomTable:
     votes: np.ndarray
     cast: np.ndarray
     target_of: np.ndarray
+    portfolio_of: np.ndarray
 
     @property
     def n_atoms(self) -> int:
@@ -163,7 +164,7 @@ class AtomTable:
         atoms = np.flatnonzero(place[self.target_of] >= 0)
         moments = {axis: values[atoms][:, rows] for axis, values in self.moments.items()}
         table = AtomTable(game, self.factual.select(atoms, rows), moments, self.votes[atoms][:, rows],
-                          self.cast[atoms][:, rows], place[self.target_of[atoms]])
+                          self.cast[atoms][:, rows], place[self.target_of[atoms]], self.portfolio_of[atoms])
         return table, atoms
 
 
@@ -180,8 +181,9 @@ def atom_table(game: Game, fill=7.0, axes=SUBJECTIVE) -> AtomTable:
     moments = {axis: _axis_moments(game, axis, swept, rated, new, share) for axis in ("collapsed", *axes)}
     votes = np.stack([np.moveaxis(game.at(axis), 1, -2)[..., 0] for axis in SUBJECTIVE], axis=-1)[rated]
     weight = np.where(np.array(SUBJECTIVE) == "structure", share[rated][:, None], 1.0)[:, None, :]
-    target_of = np.broadcast_to(np.arange(len(game.targets))[:, None], rated.shape)[rated]
-    return AtomTable(game, sums, moments, weight * np.nan_to_num(votes), weight * ~np.isnan(votes), target_of)
+    run_of, target_of, _ = np.nonzero(rated)
+    return AtomTable(game, sums, moments, weight * np.nan_to_num(votes), weight * ~np.isnan(votes), target_of,
+                     run_of * len(game.targets) + target_of)
 
 
 def _axis_moments(game, axis, swept, rated, new, share) -> np.ndarray:
@@ -198,22 +200,31 @@ def _axis_moments(game, axis, swept, rated, new, share) -> np.ndarray:
     return pair_moments(scores, np.repeat(new[swept][kept], units), n_atoms, weights)
 
 
-def joint_replicates(table: AtomTable, counts, council) -> dict:
+def joint_replicates(table: AtomTable, counts, council, structure: str = "once") -> dict:
     """All components of all resamples: {"T": [b, model], …, "loading", "collapsed", "gap": [b],
     "quality": [b, portfolio, axis], "consistency": [b, evaluator, axis]}.
 
     counts[b, atom] (see `lib.resampling.bootstrap_weights`). Every component is recomputed, f_a and r_a too; the
     loading is read after aligning the replicate's two leading directions to the full sample's. The council stays
     as given. A portfolio none of whose atoms was drawn has NaN in that replicate.
+    structure: a portfolio's one structural score counts "once" where any of its atoms was drawn (the paper's intervals
+    come out so), or as often as they were "drawn".
     """
+    if structure not in ("once", "drawn"):
+        raise MetanymError(f"structure={structure!r}: should be \"once\" or \"drawn\"")
     counts, game = np.asarray(counts, dtype=float), table.game
+    of_portfolio = counts
+    if structure == "once":
+        member = (table.portfolio_of[:, None] == np.unique(table.portfolio_of)).astype(float)
+        of_portfolio = (counts @ member > 0) @ member.T
     seats, a = council_indices(game, council), game.anchor_index
     drawn = spectral.resample(table.factual, counts, _basis(table.factual))
     n_targets, n_models = len(game.targets), len(game.evaluators)
     generated = spectral.resampled_group_means(drawn, table.factual, counts, table.target_of, n_targets)
-    r = {axis: consistency_from_moments(moments, counts) for axis, moments in table.moments.items()}
+    drawn_for = {axis: of_portfolio if axis == "structure" else counts for axis in table.moments}
+    r = {axis: consistency_from_moments(moments, drawn_for[axis]) for axis, moments in table.moments.items()}
     own = np.stack([r[axis] for axis in SUBJECTIVE], axis=-1)
-    quality = _resampled_quality(table, counts, seats, own)
+    quality = _resampled_quality(table, [drawn_for[axis] for axis in SUBJECTIVE], seats, own)
     columns = [game.evaluators.index(name) for name in game.targets if name in game.evaluators]
     graded = [i for i, name in enumerate(game.targets) if name in game.evaluators]
     values = {name: np.full((len(counts), n_models), np.nan) for name in RATINGS}
@@ -238,14 +249,17 @@ def _basis(sums: spectral.AtomSums) -> np.ndarray:
 
 
 def _resampled_quality(table: AtomTable, counts, seats, reliability) -> np.ndarray:
-    """G^C by axis for every resample, [b, portfolio, axis]."""
+    """G^C by axis for every resample, [b, portfolio, axis]; counts[axis][b, atom]."""
     member = (table.target_of[:, None] == np.arange(len(table.game.targets))).astype(float)
-    total = np.einsum("ba,ag,aex->bgex", counts, member, table.votes[:, seats], optimize=True)
-    cast = np.einsum("ba,ag,aex->bgex", counts, member, table.cast[:, seats], optimize=True)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        votes = total / cast
-        weight = np.maximum(np.nan_to_num(reliability[:, seats]), 0)[:, None] * (cast > 0)
-        return (weight * np.nan_to_num(votes)).sum(axis=2) / weight.sum(axis=2)
+    quality = []
+    for x, drawn in enumerate(counts):
+        total, cast = (np.einsum("ba,ag,ae->bge", drawn, member, part[:, seats, x], optimize=True)
+                       for part in (table.votes, table.cast))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            votes = np.where(cast > 0, total / cast, 0.0)
+            weight = np.maximum(np.nan_to_num(reliability[:, None, seats, x]), 0) * (cast > 0)
+            quality.append((weight * votes).sum(axis=2) / weight.sum(axis=2))
+    return np.stack(quality, axis=-1)
 
 
 def council_indices(game: Game, council) -> list[int]:

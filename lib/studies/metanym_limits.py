@@ -31,15 +31,16 @@ def authority(game: Game, axes=SUBJECTIVE, fill=7.0) -> pd.DataFrame:
                         index=list(game.evaluators))
 
 
-def authority_total(game: Game, council, table: pd.DataFrame | None = None) -> pd.DataFrame:
-    """The table of ratings with authority in place of consistency in E^C: 7 x mean anchored authority over the axes.
+def authority_total(game: Game, council, table: pd.DataFrame | None = None, combine=np.median) -> pd.DataFrame:
+    """The table of ratings with authority in place of consistency in E^C: 7 f/f_a on each axis, combined over the axes.
 
-    table: ratings to start from (default: `components` on the game's own basis).
+    The paper does not say how the five axes are combined; with the median its printed total comes out.
+    table: ratings to start from (default: `components` on the game's own basis); combine(values, axis=0).
     """
     table = components(game, council).table if table is None else table
     loadings = authority(game).reindex(table.index)
     anchored = spectral.anchored(loadings.to_numpy().T, list(table.index).index(game.anchor_model))
-    return totals(table.assign(EC=anchored.mean(axis=0)))
+    return totals(table.assign(EC=combine(anchored, axis=0)))
 
 
 def vendor_left_out(game: Game, vendors: dict) -> tuple[pd.DataFrame, pd.Series]:

@@ -102,7 +102,8 @@ def read_flags(text: str) -> Parsed:
     flags = found.values.get("flags") if isinstance(found.values, dict) else None
     if not isinstance(flags, list) or not all(isinstance(entry, dict) and isinstance(entry.get("feature"), str)
                                               and entry.get("kind") in ("omission", "unsupported") for entry in flags):
-        raise InvalidReply("wrong shape", 'should be {"flags": [{"feature": …, "kind": "omission" or "unsupported"}]}')
+        raise InvalidReply("wrong shape", 'should be {"flags": [{"feature": …, "kind": "omission" or '
+                                          '"unsupported"}]}')
     return Parsed({entry["feature"]: entry["kind"] for entry in flags}, found.repairs)
 
 

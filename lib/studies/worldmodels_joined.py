@@ -27,7 +27,8 @@ def joined(data, *, horizon: int, checklist: float, matches: str = "", semantic:
     open_ended = {}
     for track, lane in (("situational", short), ("cultural", long)):
         part = first_pass(candidates, track)
-        open_ended[track] = part.merge(criteria_table(part, games), on="id", how="left").merge(lane, on="id", how="left")
+        scored = part.merge(criteria_table(part, games), on="id", how="left")
+        open_ended[track] = scored.merge(lane, on="id", how="left")
     sizes = structure_table(first_pass(candidates, "cultural"), games)
     sizes = sizes[["id", "states"]] if len(sizes) else pd.DataFrame(columns=["id", "states"])
     return SimpleNamespace(game=game, situational=open_ended["situational"],

@@ -54,7 +54,8 @@ def derive(printed: pd.DataFrame) -> pd.DataFrame:
         inputs = np.array([value[source] for source in rule.sources])
         if np.isnan(inputs).any():
             raise KeyError(f"{rule.target}: a source is printed as missing")
-        low, high = _range(rule.function, inputs, np.array([0.0 if rule.counting else half[source] for source in rule.sources]))
+        halves = np.array([0.0 if rule.counting else half[source] for source in rule.sources])
+        low, high = _range(rule.function, inputs, halves)
         shown = value[rule.target]
         nearest = float(np.clip(shown, low, high))
         agrees = abs(nearest - shown) <= half[rule.target] * (1 + 1e-9) + 1e-12
@@ -173,6 +174,7 @@ def _counts_in_text():
                                                                      ("toy", "game", "situational", "cultural")]
     sizes = [t1(track, "lane1_of") for track in ("game", "situational", "cultural")]
     exact = [("table-2", m, "exact") for m in MODELS]
+    others = tuple(("table-4", m, "pass") for m in (LLAMA, QWEN, DEEPSEEK))
     made = [_sum((text, "corpus", "scenarios"), tiers, "sum of the tiers") for text in ("text-abstract", "text-1")]
     made += [_sum(target, sizes, "sum over tracks, Table 1") for target in (
         ("text-abstract", "corpus", "first_pass_generations"), ("text-6", "all", "candidates"),
@@ -184,8 +186,8 @@ def _counts_in_text():
                  _same((text, "game", "mean_f1"), t1("game", "f1"))]
     made += [
         _same(("text-abstract", "game", "exact_of"), t1("game", "lane1")),
-        Rule(("text-5", "game", "outputs_per_llm"), (("text-5", "game", "games"), ("text-5", "game", "requests_per_pair")),
-             np.prod, "games x requests"),
+        Rule(("text-5", "game", "outputs_per_llm"),
+             (("text-5", "game", "games"), ("text-5", "game", "requests_per_pair")), np.prod, "games x requests"),
         Rule(("text-5", "game", "outputs"), (("text-5", "game", "outputs_per_llm"), ("text-1", "corpus", "llms")),
              np.prod, "outputs per LLM x LLMs"),
         Rule(("text-5", "cultural", "world_models"),
@@ -199,10 +201,8 @@ def _counts_in_text():
         *[_same(("text-6", track, column), t1(track, column)) for track in ("situational", "cultural")
           for column in ("lane1", "lane1_of")],
         *[_same(("text-6", f"situational:{m}", "lane1"), ("table-4", m, "pass")) for m in (CLAUDE, GPT)],
-        Rule(("text-6", "situational", "lane1_others_least"), tuple(("table-4", m, "pass") for m in (LLAMA, QWEN, DEEPSEEK)),
-             np.min, "least of the three, Table 4"),
-        Rule(("text-6", "situational", "lane1_others_most"), tuple(("table-4", m, "pass") for m in (LLAMA, QWEN, DEEPSEEK)),
-             np.max, "most of the three, Table 4"),
+        Rule(("text-6", "situational", "lane1_others_least"), others, np.min, "least of the three, Table 4"),
+        Rule(("text-6", "situational", "lane1_others_most"), others, np.max, "most of the three, Table 4"),
         _sum(("text-6", "cultural", "strict"), [("table-11", r, "strict") for r in CULTURAL_RUNS], "sum, Table 11"),
         _same(("text-6", "cultural", "strict_of"), t1("cultural", "lane1_of")),
         _same(("text-6", "game", "valid"), t1("game", "lane1")),
@@ -229,8 +229,8 @@ def _means_in_text():
         _same(("text-6", f"game:{CLAUDE}", "mean_f1"), ("table-2", CLAUDE, "f1")),
         _same(("text-6", f"game:{CLAUDE}", "artifacts_valid"), ("table-8", CLAUDE, "lane1")),
         _mean(("text-6", "game", "mean_within_pair_sd"), [("table-6", m, "mean_sd") for m in MODELS], "mean, Table 6"),
-        Rule(("text-6", "stochastic_fraction", "p"), (("text-6", "stochastic_fraction", "rho"), ("text-5", "game", "games")),
-             spearman_p, "two-sided p of this rho with nine games, by Student's t"),
+        Rule(("text-6", "stochastic_fraction", "p"),
+             (("text-6", "stochastic_fraction", "rho"), ("text-5", "game", "games")), spearman_p, "two-sided p of this rho with nine games, by Student's t"),
         *[_same(("text-6", track, "mean_f1"), ("table-1", track, "f1")) for track in ("situational", "cultural")],
         _same(("text-6", "cultural", "mean_semantic"), ("table-1", "cultural", "semantic_mean")),
         *[_same(("text-6", f"situational:{CLAUDE}", c), ("table-4", CLAUDE, c)) for c in ("coverage", "precision")],
@@ -265,7 +265,8 @@ def _appendix():
         _same(("text-B.1", "T2.2", "f1"), ("table-7", "T2.2", "f1")),
         _same(("text-B.1", "T2.2", "precision"), ("table-7", "T2.2", "precision")),
         Rule(("text-B.1", "toy", "exact"), toy_f1, lambda v: float((v > 0.999).sum()), "F1 of 1.00, Table 7", True),
-        Rule(("text-B.1", "toy", "sub_perfect"), toy_f1, lambda v: float((v < 0.999).sum()), "F1 below 1, Table 7", True),
+        Rule(("text-B.1", "toy", "sub_perfect"), toy_f1, lambda v: float((v < 0.999).sum()), "F1 below 1, Table 7",
+             True),
         _same(("text-B.2", "game", "lane1"), ("table-1", "game", "lane1")),
         _same(("text-B.2", "game", "checklist"), ("table-1", "game", "checklist")),
         _sum(("text-B.2", "game", "bias_free"), [("table-8", m, "bias_free") for m in MODELS], "sum, Table 8"),

@@ -19,8 +19,19 @@ from lib.posg.model import POSG, from_document
 from lib.posg.sandbox import run_candidate
 from lib.posg.scenarios import corpus
 from lib.sources import budget_for, check_source, endpoint_for
-from lib.studies.worldmodels import (KEYS, TRACKS, candidate_id, feature_presence, features, generation_requests,
-                                     judge_requests, read_flags, read_json, read_python, repair_request)
+from lib.studies.worldmodels import (
+    KEYS,
+    TRACKS,
+    candidate_id,
+    feature_presence,
+    features,
+    generation_requests,
+    judge_requests,
+    read_flags,
+    read_json,
+    read_python,
+    repair_request,
+)
 
 LANES = [*KEYS, "parse", "recovery", "contract", "probe", "lane1", "problem"]
 
@@ -155,7 +166,8 @@ def write_documents(path, documents: dict[str, str]):
     """One JSON line a candidate: {"id": …, "model": {…}}."""
     from lib.files import write_text_atomic
 
-    lines = [json.dumps({"id": name, "model": json.loads(text)}, ensure_ascii=False) for name, text in documents.items()]
+    lines = [json.dumps({"id": name, "model": json.loads(text)}, ensure_ascii=False)
+             for name, text in documents.items()]
     return write_text_atomic(path, "\n".join(lines) + "\n")
 
 

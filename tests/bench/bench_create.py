@@ -1,6 +1,6 @@
-"""Creative utility of 931 queries × 20 paths at eleven patience values: all sets at once, against one query and one
-patience at a time (the same definition, worked out anew for each). Prints both times and their ratio; then
-embeddings computed against embeddings found in the cache."""
+"""Creative utility of 931 queries × 20 paths at eleven patience values: all sets at once, against one query
+and one patience at a time (the same definition, worked out anew for each). Prints both times and their ratio;
+then embeddings computed against embeddings found in the cache."""
 
 import sys
 import tempfile
@@ -42,8 +42,10 @@ def main():
     slow = np.array([[peer(quality[q], vectors[q], gamma) for gamma in PATIENCE] for q in range(SAMPLE)])
     alone = (perf_counter() - start) * QUERIES / SAMPLE
     assert np.abs(fast[:SAMPLE] - slow).max() < 1e-9
-    print(f"utility, {QUERIES} queries x {PATHS} paths x {len(PATIENCE)} patience values: together {together:.3f} s, "
-          f"one by one {alone:.1f} s (from {SAMPLE} queries), ratio {alone / together:.0f}x")
+    print(
+        f"utility, {QUERIES} queries x {PATHS} paths x {len(PATIENCE)} patience values: together {together:.3f} s, "
+        f"one by one {alone:.1f} s (from {SAMPLE} queries), ratio {alone / together:.0f}x"
+    )
 
     texts = [f"[worked with] person {i} | person {i} [member of] band {i % 37}" for i in range(200)]
     embed(texts[:1])  # the model is loaded before the clock starts

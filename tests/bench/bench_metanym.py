@@ -47,7 +47,9 @@ def peer(game, council, counts, reference):
         own = [consensus[target_of[columns] == t] for t in range(len(game.targets))]
         rows["GF"].append([values.mean() if len(values) else np.nan for values in own])
         rows["EF"].append(7 * f / f[a])
-        r = {axis: judge_by_judge(values.reshape(*values.shape[:2], -1)[..., drawn]) for axis, values in units.items()}
+        there = np.unique(drawn // 5) * 5  # a portfolio's one structural score counts once
+        r = {axis: judge_by_judge(values.reshape(*values.shape[:2], -1)[..., there if axis == "structure" else drawn])
+             for axis, values in units.items()}
         rows["EC"].append(7 * r["collapsed"] / r["collapsed"][a])
         owner = drawn // 5
         quality = []

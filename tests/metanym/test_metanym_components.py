@@ -139,6 +139,18 @@ def test_replicates_equal_games_with_repeated_archetypes():
         assert drawn["gap"][0] == pytest.approx(point.axis.gap)
 
 
+def test_a_structural_score_counts_once_or_as_drawn():
+    table = atom_table(game())
+    counts = np.ones((1, 25))
+    counts[0, :5] = [5, 0, 0, 0, 0]
+    counts[0, 5:10] = [9, 0, 0, 0, 0]
+    once, drawn = (joint_replicates(table, counts, COUNCIL, structure)["consistency"][0, :, -1] for structure in ("once", "drawn"))
+    np.testing.assert_allclose(once, components(game(), COUNCIL).consistency["structure"], atol=1e-9)
+    assert not np.allclose(once, drawn)
+    with pytest.raises(MetanymError, match="structure='twice'"):
+        joint_replicates(table, counts, COUNCIL, "twice")
+
+
 def test_a_portfolio_that_was_not_drawn_is_missing():
     table = atom_table(game())
     counts = np.ones((1, 25))

@@ -5,19 +5,25 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from posg_games import chain, pennies, random_game, table
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from posg_games import chain, pennies, random_game, table
 
 from lib.posg.annotation import AnnotationError, adjudicate, annotator_kappa, faults, flag_quality
 from lib.posg.bisimulation import endings_of, quotient, same_behaviour
-from lib.posg.criteria import (CriterionError, criteria_features, criteria_reference, endings, holds, mentions,
-                               semantics)
+from lib.posg.criteria import CriterionError, criteria_features, criteria_reference, endings, holds, mentions, semantics
 from lib.posg.features import multiset_agreement
 from lib.posg.match import compare
 from lib.posg.model import PosgError, relabel
-from lib.posg.planning import (channel_capacity, empowerment, planning_regret, profile, reach_probability,
-                               reachability, reversibility)
+from lib.posg.planning import (
+    channel_capacity,
+    empowerment,
+    planning_regret,
+    profile,
+    reach_probability,
+    reachability,
+    reversibility,
+)
 from lib.posg.scenarios import corpus
 from lib.posg.structure import differences, outcome_entropy, properties, structure_profile
 from lib.simulate.chance import Stream

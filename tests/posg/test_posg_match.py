@@ -4,9 +4,9 @@ import itertools
 
 import numpy as np
 import pytest
-from posg_games import chain, pennies, random_game, table
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from posg_games import chain, pennies, random_game, table
 
 from lib.posg.brute import brute_force_score
 from lib.posg.features import feature_multiset, multiset_agreement

@@ -4,15 +4,23 @@ import json
 
 import numpy as np
 import pytest
-from posg_games import chain, pennies, table
-
 from jsonschema import Draft202012Validator
+from posg_games import chain, pennies, table
 
 from lib.posg.abstract import AbstractPOSG, WorldModelError, state_label, tabulate
 from lib.posg.contract import satisfies_schema
 from lib.posg.lanes import lane_one, state_graph
-from lib.posg.model import (POSG, SCHEMA, PosgError, canonical_json, from_document, read_posg, relabel, schema_problems,
-                            write_posg)
+from lib.posg.model import (
+    POSG,
+    SCHEMA,
+    PosgError,
+    canonical_json,
+    from_document,
+    read_posg,
+    relabel,
+    schema_problems,
+    write_posg,
+)
 from lib.posg.scenarios import corpus
 
 

@@ -8,14 +8,14 @@
   let all = false, at = -1, hits = [];
 
   const mark = s => `<span class="s ${s.replace(" ", "-")}"><i aria-hidden="true">${GLYPH[s]}</i> ${s}</span>`;
-  const maker = f => `<a class="maker" href="${esc(functions[f][1])}"><code>${esc(functions[f][0])}</code></a>`;
+  const maker = f => `<a class="maker" href="${esc(functions[f][1])}" title="${esc(functions[f][2])}"><code>${esc(functions[f][0])}</code></a>`;
   function line(row) {
     const [study, exhibit, r, c, status, verdict, printed, computed, place, note, anchor, made, set] = row;
     const address = `<a href="${esc(pages[study][exhibit])}#${esc(anchor)}">${esc(study)} / <b>${esc(exhibit)}</b> [${esc(r)}, ${esc(c)}]</a>`;
     const value = made && computed ? `<a class="cell-link" href="${esc(made)}">${esc(computed)}</a>` : esc(computed);
     const cell = made ? `<a href="${esc(made)}">${esc(made.split("/").pop().split(".html")[0])}</a> ` : "";
     const columns = [["Address", address], ["Printed", esc(printed)], ["Computed", value], ["Status", mark(status) + (verdict ? " " + mark(verdict) : "")],
-      ["Made by", cell + sets[set].map(maker).join(" ")], ["Where in the paper", esc(place)], ["Note", esc(note)]];
+      ["Made by", cell + sets[set].map(maker).join(" ")], ["In the paper", `${esc(place)}<small>${esc(note)}</small>`]];
     return `<tr tabindex="-1">${columns.map(([name, html]) => `<td data-label="${name}">${html}</td>`).join("")}</tr>`;
   }
   function exhibits() {

@@ -1,0 +1,209 @@
+"""Large stages in shards: jobs that share nothing but ledger files.
+
+    python -m lib.shards ask NOTEBOOK VALUES FOLDER 3/20     one shard: asks its share, into a ledger of its own
+    python -m lib.shards merge FOLDER                        all shards' replies into the study's ledger
+
+A shard runs the notebook's own code up to the first stage, asks those of its missing requests that fall to it, and
+stops. What falls to a shard follows from a request's hash, so shards need not know of each other. The notebook, run
+after the merge, finds every reply in its ledger and asks only what its later stages need. Ledgers are named by
+`FOLDER/<ledger>--<stage>--<shard>.sqlite`; each has one writer, on one machine.
+"""
+
+import dataclasses
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+from lib.files import write_text_atomic
+from lib.models import Budget, Ledger
+from lib.paths import ROOT, shown
+
+BATCH = 500  # replies a transaction
+NAME = re.compile(r"(?P<ledger>.+?)--(?P<stage>.+)--(?P<shard>\d+)\.sqlite")
+
+
+class ShardError(ValueError):
+    """A shard that cannot be; the message says what would be right."""
+
+
+class Asked(BaseException):
+    """Raised through the notebook's code when its shard is done; nothing that catches errors may catch it."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Shard:
+    """Number `index` of `count` shards, counted from 0."""
+
+    index: int
+    count: int
+
+    @classmethod
+    def read(cls, text: str) -> "Shard":
+        """`3/20`, as the command line has it. Raises ShardError for anything else."""
+        found = re.fullmatch(r"(\d+)/(\d+)", text)
+        if not found or not int(found[1]) < int(found[2]):
+            raise ShardError(f"a shard is written like 0/20 (the first of twenty), not {text!r}")
+        return cls(int(found[1]), int(found[2]))
+
+    def holds(self, request) -> bool:
+        """Whether a request falls to this shard; every request falls to exactly one."""
+        return int.from_bytes(request.digest[:8], "big") % self.count == self.index
+
+
+def ask_share(requests, endpoint, ledger: Ledger, *, folder: Path, shard: Shard, budget: Budget | None = None,
+              label: str = "stage", **options):
+    """What `run_stage` would ask of this shard's requests, into a ledger of the shard's own; returns its StageResult.
+
+    Requests that `ledger` answers already are left out. The shard's ceiling is its share of what `budget` leaves.
+    """
+    from lib.models.stage import run_stage
+
+    mine = [request for request in requests if shard.holds(request)]
+    known = ledger.have({request.digest for request in mine})
+    mine = [request for request in mine if request.digest not in known]
+    with Ledger(folder / f"{ledger.path.stem}--{_word(label)}--{shard.index}.sqlite") as own:
+        share = None if budget is None else _share(budget, ledger, own, shard)
+        return run_stage(mine, endpoint, own, budget=share, label=label, **options)
+
+
+def merge(folder: Path, ledgers: Path) -> int:
+    """Copy every reply of the shards in `folder` into the ledgers of the same name in `ledgers`; how many were new.
+
+    May be broken off and repeated at any point. A shard's file is removed once its replies are in the ledger.
+    """
+    new = 0
+    for path in sorted(folder.glob("*.sqlite")):
+        found = NAME.fullmatch(path.name)
+        if not found:
+            raise ShardError(f"{shown(path)}: is no shard's ledger; those are named <ledger>--<stage>--<number>.sqlite")
+        with Ledger(path) as shard, Ledger(ledgers / f"{found['ledger']}.sqlite") as whole, whole.writing():
+            new += _copy(shard, whole, path.stem)
+        for ending in ("", "-wal", "-shm", ".lock"):
+            path.with_name(path.name + ending).unlink(missing_ok=True)
+    return new
+
+
+def _copy(shard: Ledger, whole: Ledger, name: str) -> int:
+    """The shard's replies that `whole` lacks, with what they cost, a batch a transaction; then its calls at risk."""
+    new, batch = 0, []
+    for row in shard.rows():
+        batch.append(row)
+        if len(batch) == BATCH:
+            new += _copy_batch(shard, whole, batch)
+            batch = []
+    new += _copy_batch(shard, whole, batch)
+    for model, entry in shard.spent().items():
+        if model != "total" and entry["at_risk"]["calls"]:  # the same name each time: a repeated merge counts it once
+            call = f"{name}:{model}"
+            whole.commit([("close", call), ("open", call, model, entry["at_risk"]), ("lost", call)])
+    return new
+
+
+def _copy_batch(shard: Ledger, whole: Ledger, rows) -> int:
+    stored = whole.lookup({row["request"] for row in rows})
+    held = {(request, row["attempt"]) for request, found in stored.items() for row in found}
+    fresh = [row for row in rows if (row["request"], row["attempt"]) not in held]
+    operations = []
+    for row in fresh:
+        operations.append(("reply", row, shard.content(row["request"])))
+        amounts = {"dollars": row["cost"] or 0.0, "calls": row["tries"] or 1,
+                   "tokens": (row["prompt_tokens"] or 0) + (row["completion_tokens"] or 0)}
+        operations.append(("charge", row["model"], amounts))
+    if operations:
+        whole.commit(operations)
+    return len(fresh)
+
+
+def _share(budget: Budget, ledger: Ledger, own: Ledger, shard: Shard) -> Budget:
+    """This shard's part of what is left under the ceilings, on top of what it has spent itself.
+
+    Shards run at the same time and cannot ask each other; an even part each keeps the sum below the ceiling.
+    """
+    paths = {ledger.path, *(Path(budget.beside).glob("*.sqlite") if budget.beside is not None else ())}
+    spent = {"dollars": 0.0, "tokens": 0, "calls": 0}
+    for path in paths:
+        with Ledger(path, readonly=True) as known:
+            _add(spent, known.spent()["total"])
+    before = {"dollars": 0.0, "tokens": 0, "calls": 0}
+    _add(before, own.spent()["total"])
+    ceilings = {}
+    for unit in ("dollars", "tokens", "calls"):
+        ceiling = getattr(budget, unit)
+        if ceiling is not None:
+            left = max(0.0, ceiling - spent[unit]) / shard.count
+            ceilings[unit] = before[unit] + (left if unit == "dollars" else int(left))
+    each = {model: {unit: (value / shard.count if unit == "dollars" else value // shard.count)
+                    for unit, value in limits.items()} for model, limits in budget.per_model.items()}
+    return dataclasses.replace(budget, **ceilings, per_model=each, beside=None)
+
+
+def _add(amounts: dict, entry: dict):
+    for unit in amounts:
+        amounts[unit] += entry[unit] + entry["at_risk"][unit]
+
+
+def run_notebook(notebook: Path, values: dict, folder: Path, shard: Shard) -> bool:
+    """Run a notebook's code up to its first stage and ask the shard's share; False where it has no stage to ask.
+
+    To be called in a fresh process, before anything has imported `run_stage`.
+    """
+    import lib.models
+    import lib.page
+
+    def stage(requests, endpoint, ledger, **options):
+        ask_share(requests, endpoint, ledger, folder=folder, shard=shard, **options)
+        raise Asked
+
+    lib.models.run_stage = stage
+    for name in ("close", "save_csv", "save_figure", "save_tables"):  # a shard writes its ledger and nothing else
+        setattr(lib.page.Page, name, lambda *_, **__: None)
+    os.environ.setdefault("MPLBACKEND", "Agg")
+    os.chdir(notebook.parent)
+    names = {"__name__": "__main__"}
+    try:
+        for source in _code(notebook, values):
+            exec(compile(source, notebook.name, "exec"), names)
+    except Asked:
+        return True
+    return False
+
+
+def _code(notebook: Path, values: dict):
+    """The notebook's code cells as plain Python, the given parameters set where papermill would set them."""
+    from IPython.core.inputtransformer2 import TransformerManager
+
+    for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] == "code":
+            yield TransformerManager().transform_cell("".join(cell["source"]))
+            if "parameters" in cell["metadata"].get("tags", []):
+                yield "".join(f"{name} = {value!r}\n" for name, value in values.items())
+
+
+def _word(label: str) -> str:
+    return re.sub(r"[^\w.-]+|--+", "-", label)
+
+
+def main(arguments) -> int:
+    try:
+        match arguments:
+            case ["ask", notebook, values, folder, text]:
+                shard, folder = Shard.read(text), Path(folder)
+                run_notebook(ROOT / notebook, json.loads(values), folder, shard)
+                write_text_atomic(folder / f"{shard.index}-of-{shard.count}.done", "")
+            case ["merge", folder]:
+                folder = Path(folder)
+                print(f"{folder.name}: {merge(folder, folder.parent.parent)} replies merged")
+                write_text_atomic(folder / "merged.done", "")
+            case _:
+                print(__doc__, file=sys.stderr)
+                return 2
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
