@@ -114,6 +114,7 @@ rule verify:
     output:
         OUT / "cells.csv",
         OUT / "derived.csv",
+        OUT / "moved.csv",
         OUT / "verification.csv",
         OUT / "verification.html",
     params:

@@ -28,6 +28,14 @@ def execute(notebook: Path, output: Path, parameters: dict) -> None:
     write_text_atomic(output.with_suffix(".html"), to_html(output))
 
 
+def _cell_of(notebook: Path, error) -> str:
+    """The id of the cell that failed, found by its source (papermill counts the cell it injects)."""
+    for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
+        if "".join(cell["source"]) == error.source:
+            return f"cell {cell['id']}"
+    return "injected parameters"
+
+
 def main(arguments) -> int:
     notebook, output, values = arguments
     parameters = json.loads(values)
@@ -42,7 +50,7 @@ def main(arguments) -> int:
     try:
         execute(ROOT / notebook, Path(output), parameters)
     except PapermillExecutionError as error:
-        print(f"{shown(notebook)}: {error.ename}: {error.evalue}", file=sys.stderr)
+        print(f"{shown(notebook)}, {_cell_of(ROOT / notebook, error)}: {error.ename}: {error.evalue}", file=sys.stderr)
         if os.environ.get("VERBOSE", "") not in ("", "0"):
             print("\n".join(error.traceback), file=sys.stderr)
         return 1

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pandas as pd
 
 from lib.chain import notebooks
-from lib.models import Ledger, check_estimate, estimate
+from lib.models import BudgetError, Ledger, check_estimate, estimate
 from lib.params import ParamsError, profile_params, study_params
 from lib.paths import STUDIES, from_root
 from lib.sources import budget_for, live_endpoint
@@ -81,6 +81,11 @@ def main(arguments=None) -> int:
             frame = estimate_study(study, smoke=smoke)
             print(f"{study}: what a live run would still ask\n")
             print(frame.to_string(float_format=lambda value: f"{value:,.2f}"), "\n")
+            check = budget_for(PROFILE, [], "build/live")
+            try:
+                check_estimate(frame, check)
+            except BudgetError as error:
+                print(f"{study} would be refused: {error} (budget in params/live.yaml; SMOKE=1 asks far less)\n")
         ceiling = (profile_params(PROFILE).get("budget") or {}).get("dollars")
         print(f"Ceiling (params/live.yaml, budget.dollars): {ceiling if ceiling is not None else 'none'}")
     except ValueError as error:

@@ -6,6 +6,7 @@ import json
 import pandas as pd
 
 from lib.cells import contradictions
+from lib.params import study_params
 from lib.verify import STATUSES, summary
 
 MEANING = {
@@ -14,7 +15,7 @@ MEANING = {
     "differs": "computed from the released data, and not equal",
     "derived": "recomputed from other numbers the same paper prints",
     "other run": "the data at hand are not the run the paper reports",
-    "no data": "nothing released covers it",
+    "no data": "nothing released covers it, or it is a constant or choice of the design",
 }
 PROFILE_NOTE = {
     "demo": "Profile demo: every computed number on this page comes from simulated models whose truth is known. "
@@ -43,14 +44,24 @@ def _options(names) -> str:
 
 
 def _data(report: pd.DataFrame) -> str:
-    """The rows as compact JSON, safe inside a script element."""
-    rows = []
+    """The rows as compact JSON, safe inside a script element; the last entry is what only the search reads."""
+    rows, labels = [], {study: _labels(study) for study in dict.fromkeys(report["study"])}
     for row in report.to_dict("records"):
         link = f"notebooks/{row['notebook']}.html#cell-id={row['cell']}" if row["notebook"] else ""
         rows.append([row["study"], row["exhibit"], row["row"], row["column"], row["status"], row["verdict"],
                      _printed(row), _computed(row), row["place"], "; ".join(filter(None, [row["note"], row["remark"]])),
-                     link])
+                     link, " ".join(labels[row["study"]].get(row[end], "") for end in ("row", "column"))])
     return json.dumps(rows, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
+
+
+def _labels(study: str) -> dict:
+    """{id: the name people use} from the study's params, so that a search for either finds the number."""
+    found = {}
+    for value in study_params(study).values():
+        if isinstance(value, dict):
+            named = {key: entry.get("label") if isinstance(entry, dict) else entry for key, entry in value.items()}
+            found.update({str(key): name for key, name in named.items() if isinstance(name, str)})
+    return found
 
 
 def _printed(row) -> str:
@@ -66,6 +77,8 @@ def _computed(row) -> str:
         return ""
     decimals = (0 if pd.isna(row["decimals"]) else int(row["decimals"])) + 2
     value = row["computed"]
+    if value == int(value) and decimals == 2 and pd.isna(row["computed_lo"]):
+        return f"{value:.0f}"
     text = f"{value:.{decimals}f}" if value == 0 or abs(value) >= 10.0 ** -decimals else f"{value:.2e}"
     if pd.isna(row["computed_lo"]):
         return text
@@ -82,7 +95,7 @@ def _contradictions(study: str) -> str:
                 a=_quote(one["first"]), pa=html.escape(str(one["first"]["place"])),
                 b=_quote(one["second"]), pb=html.escape(str(one["second"]["place"])))
         for one in found)
-    return (f"<h3>{html.escape(study)}: {len(found)} places</h3><div class='scroll'><table class='against'><thead><tr><th>What</th>"
+    return (f"<h3>{html.escape(study)}: {len(found)} places that disagree or seem to</h3><div class='scroll'><table class='against'><thead><tr><th>What</th>"
             f"<th>One place</th><th>The other</th></tr></thead><tbody>{items}</tbody></table></div>")
 
 
@@ -106,7 +119,7 @@ PAGE = """<!doctype html>
 <div class="scroll"><table id="rows"><thead><tr><th>Address</th><th>Printed</th><th>Computed</th><th>Status</th><th>Where in the paper</th>
 <th>Note</th></tr></thead><tbody></tbody></table></div>
 <p><button id="more" hidden>Show all rows</button></p>
-<h2 id="contradictions">The papers against themselves</h2>
+<h2 id="contradictions">Where the papers disagree with themselves, or seem to</h2>
 {sections}
 <script type="application/json" id="data">{data}</script>
 {script}</body></html>
@@ -137,8 +150,9 @@ function mark(s){return `<span class="s ${s.replace(' ','-')}">${s}</span>`}
 function line(r){const name=`${esc(r[0])} / <b>${esc(r[1])}</b> [${esc(r[2])}, ${esc(r[3])}]`,
  value=r[10]&&r[7]?`<a href="${esc(r[10])}">${esc(r[7])}</a>`:esc(r[7]);
  return `<tr><td>${name}</td><td>${esc(r[6])}</td><td>${value}</td><td>${mark(r[4])}${r[5]?' '+mark(r[5]):''}</td><td>${esc(r[8])}</td><td>${esc(r[9])}</td></tr>`}
-function show(){const q=get('text').value.toLowerCase().split(/\\s+/).filter(Boolean),st=get('study').value,ex=get('exhibit').value,s=get('status').value;
- const hit=rows.filter(r=>(!st||r[0]===st)&&(!ex||r[1]===ex)&&(!s||r[4]===s||r[5]===s)&&q.every(w=>r.join(' ').toLowerCase().includes(w)));
+function show(){const said=get('text').value.toLowerCase(),table=said.match(/^\\s*(table|figure)[ -]?(\\d+)\\b/),
+ q=said.replace(table?table[0]:'','').split(/\\s+/).filter(Boolean),st=get('study').value,ex=get('exhibit').value,s=get('status').value;
+ const hit=rows.filter(r=>(!st||r[0]===st)&&(!ex||r[1]===ex)&&(!s||r[4]===s||r[5]===s)&&(!table||(r[1]+'-').startsWith(`${table[1]}-${table[2]}-`))&&q.every(w=>r.join(' ').toLowerCase().includes(w)));
  body.innerHTML=hit.slice(0,all?hit.length:LIMIT).map(line).join('');
  get('count').textContent=`${hit.length} of ${rows.length} printed numbers`;get('more').hidden=all||hit.length<=LIMIT;
  const p=new URLSearchParams();for(const k of ['study','exhibit','status','text'])if(get(k).value)p.set(k,get(k).value);

@@ -9,11 +9,14 @@ after the merge, finds every reply in its ledger and asks only what its later st
 `FOLDER/<ledger>--<stage>--<shard>.sqlite`; each has one writer, on one machine.
 """
 
+import contextlib
 import dataclasses
+import io
 import json
 import os
 import re
 import sys
+from collections import Counter
 from pathlib import Path
 
 from lib.files import write_text_atomic
@@ -21,6 +24,7 @@ from lib.models import Budget, Ledger
 from lib.paths import ROOT, shown
 
 BATCH = 500  # replies a transaction
+UNITS = ("dollars", "tokens", "calls")
 NAME = re.compile(r"(?P<ledger>.+?)--(?P<stage>.+)--(?P<shard>\d+)\.sqlite")
 
 
@@ -95,9 +99,10 @@ def _copy(shard: Ledger, whole: Ledger, name: str) -> int:
             batch = []
     new += _copy_batch(shard, whole, batch)
     for model, entry in shard.spent().items():
-        if model != "total" and entry["at_risk"]["calls"]:  # the same name each time: a repeated merge counts it once
+        if model != "total" and entry["risk_calls"]:  # the same name each time: a repeated merge counts it once
             call = f"{name}:{model}"
-            whole.commit([("close", call), ("open", call, model, entry["at_risk"]), ("lost", call)])
+            at_risk = {unit: entry[f"risk_{unit}"] for unit in UNITS}
+            whole.commit([("close", call), ("open", call, model, at_risk), ("lost", call)])
     return new
 
 
@@ -121,15 +126,12 @@ def _share(budget: Budget, ledger: Ledger, own: Ledger, shard: Shard) -> Budget:
 
     Shards run at the same time and cannot ask each other; an even part each keeps the sum below the ceiling.
     """
-    paths = {ledger.path, *(Path(budget.beside).glob("*.sqlite") if budget.beside is not None else ())}
-    spent = {"dollars": 0.0, "tokens": 0, "calls": 0}
-    for path in paths:
+    spent, before = Counter(), _spent(own)
+    for path in {ledger.path, *(Path(budget.beside).glob("*.sqlite") if budget.beside is not None else ())}:
         with Ledger(path, readonly=True) as known:
-            _add(spent, known.spent()["total"])
-    before = {"dollars": 0.0, "tokens": 0, "calls": 0}
-    _add(before, own.spent()["total"])
+            spent.update(_spent(known))
     ceilings = {}
-    for unit in ("dollars", "tokens", "calls"):
+    for unit in UNITS:
         ceiling = getattr(budget, unit)
         if ceiling is not None:
             left = max(0.0, ceiling - spent[unit]) / shard.count
@@ -139,9 +141,10 @@ def _share(budget: Budget, ledger: Ledger, own: Ledger, shard: Shard) -> Budget:
     return dataclasses.replace(budget, **ceilings, per_model=each, beside=None)
 
 
-def _add(amounts: dict, entry: dict):
-    for unit in amounts:
-        amounts[unit] += entry[unit] + entry["at_risk"][unit]
+def _spent(ledger: Ledger) -> Counter:
+    """What a ledger records as spent, and what its calls without a reply may still cost."""
+    total = ledger.spent()["total"]
+    return Counter({unit: total[unit] + total[f"risk_{unit}"] for unit in UNITS})
 
 
 def run_notebook(notebook: Path, values: dict, folder: Path, shard: Shard) -> bool:
@@ -162,12 +165,11 @@ def run_notebook(notebook: Path, values: dict, folder: Path, shard: Shard) -> bo
     os.environ.setdefault("MPLBACKEND", "Agg")
     os.chdir(notebook.parent)
     names = {"__name__": "__main__"}
-    try:
+    with contextlib.suppress(Asked), contextlib.redirect_stdout(io.StringIO()):
         for source in _code(notebook, values):
             exec(compile(source, notebook.name, "exec"), names)
-    except Asked:
-        return True
-    return False
+        return False
+    return True
 
 
 def _code(notebook: Path, values: dict):

@@ -100,13 +100,13 @@ def heat(values, rows, columns, *, marks=None, limits=(-1, 1), cmap="RdBu_r", la
     figure, axis = plt.subplots(figsize=size or (0.72 * len(columns) + 2.6, 0.36 * len(rows) + 1.5))
     shade = matplotlib.colormaps[cmap].with_extremes(bad="#E3E6EA")
     image = axis.imshow(np.ma.masked_invalid(values), cmap=shade, vmin=limits[0], vmax=limits[1], aspect="auto")
-    middle, span = sum(limits) / 2, limits[1] - limits[0]
     for i, j in np.ndindex(values.shape):
         missing = np.isnan(values[i, j])
         text = "–" if missing else f"{values[i, j]:.{decimals}f}".replace("-", "−")
         text += "" if marks is None or missing else str(marks[i][j])
-        deep = cmap.startswith("RdBu") and not missing and abs(values[i, j] - middle) > 0.33 * span
-        axis.text(j, i, text, ha="center", va="center", fontsize=7.5, color="white" if deep else "#1b1f24")
+        # luminance of the shade behind the number (Rec. 709): light text on dark ground
+        dark = not missing and image.to_rgba(values[i, j])[:3] @ np.array([0.2126, 0.7152, 0.0722]) < 0.45
+        axis.text(j, i, text, ha="center", va="center", fontsize=7.5, color="white" if dark else "#1b1f24")
     axis.set_xticks(range(len(columns)), labels=columns, rotation=35, ha="right")
     axis.set_yticks(range(len(rows)), labels=rows)
     axis.tick_params(length=0)

@@ -37,6 +37,11 @@ def number(value, decimals: int = 2, lo=None, hi=None) -> str:
     return f"{text} [{_whole(lo, decimals):.{decimals}f}, {_whole(hi, decimals):.{decimals}f}]"
 
 
+def p_text(p: float) -> str:
+    """A p value as tables print it: three decimals, "< .001" below that, an en dash where it is missing."""
+    return "–" if pd.isna(p) else "< .001" if p < 0.001 else f"{p:.3f}"
+
+
 def from_cells(cells: pd.DataFrame, exhibit: str, *, decimals=2, rows=None, columns=None, intervals=True,
                percent=()) -> pd.DataFrame:
     """One exhibit as strings.

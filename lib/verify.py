@@ -22,6 +22,7 @@ from lib.cells import ADDRESS, COMPUTED, CellsError, address, agreement, publish
 from lib.chain import notebooks
 from lib.files import write_csv_atomic, write_text_atomic
 from lib.paths import DATA, STUDIES
+from lib.paths import shown as shown_path
 
 STATUSES = ("reproduced", "within", "differs", "derived", "other run", "no data")
 REPORT = [*ADDRESS, "status", "verdict", "value", "lo", "hi", "decimals", "computed", "computed_lo", "computed_hi",
@@ -76,7 +77,12 @@ def summary_lines(out: Path) -> list[str]:
     """The closing lines of a finished run, read from its files."""
     report, computed = pd.read_csv(out / "verification.csv", low_memory=False), read_cells(out / "cells.csv")
     studies = dict.fromkeys([*report["study"], *computed["study"]])
-    return [summary(report, computed, study) for study in studies]
+    lines = [summary(report, computed, study) for study in studies]
+    changed = pd.read_csv(out / "moved.csv") if (out / "moved.csv").is_file() else []
+    if len(changed):
+        counts = ", ".join(f"{study} {n}" for study, n in changed["study"].value_counts(sort=False).items())
+        lines.append(f"Moved in the last run that changed anything: {counts} ({shown_path(out / 'moved.csv')})")
+    return lines
 
 
 def _verdict(row, found, again, profile: str) -> dict:
@@ -125,6 +131,18 @@ def _cell_ids(executed: Path) -> dict:
     return {str(cell["execution_count"]): cell["id"] for cell in cells if cell.get("execution_count")}
 
 
+def moved(before: Path, computed: pd.DataFrame) -> pd.DataFrame:
+    """Computed numbers that differ from the last run's cells.csv: address, before, after (12 digits; NaN where absent)."""
+    columns = [*ADDRESS, "before", "after"]
+    if not before.is_file():
+        return pd.DataFrame(columns=columns)
+    pair = read_cells(before)[[*ADDRESS, "value"]].merge(computed[[*ADDRESS, "value"]], on=ADDRESS, how="outer",
+                                                         suffixes=("_before", "_after"))
+    pair = pair.rename(columns={"value_before": "before", "value_after": "after"})
+    same = np.isclose(pair["before"], pair["after"], rtol=1e-11, atol=0, equal_nan=True)
+    return pair.loc[~same, columns]
+
+
 def finished_elsewhere(profile: str, out: Path, studies) -> dict:
     """{study: cells files} of the other studies that earlier runs have left in `out`: one report holds them all."""
     found = {}
@@ -150,6 +168,10 @@ def main(arguments) -> int:
     except ValueError as error:
         print(f"verification: {error}", file=sys.stderr)
         return 1
+    # Snakemake removes a rule's old outputs before it runs; this copy, no output of the rule, remembers them
+    last = out / "cells" / "last_run.csv"
+    write_csv_atomic(out / "moved.csv", moved(last, computed))
+    write_csv_atomic(last, computed)
     write_csv_atomic(out / "cells.csv", computed)
     write_csv_atomic(out / "derived.csv", derived)
     write_text_atomic(out / "verification.html", html)

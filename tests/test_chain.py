@@ -99,7 +99,7 @@ def test_a_failing_notebook_is_one_line_and_leaves_nothing_half(project):
     result = run(project)
     path.unlink()
     assert result.returncode != 0
-    assert "notebooks/alienbench/04_d.ipynb: KeyError: 'lost'" in result.stderr
+    assert "notebooks/alienbench/04_d.ipynb, cell code: KeyError: 'lost'" in result.stderr
     assert "Traceback" not in result.stderr
     assert not (project / "build/demo/cells/alienbench/04_d.csv").exists()
 

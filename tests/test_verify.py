@@ -4,7 +4,7 @@ import pytest
 
 from lib.cells import COMPUTED, PUBLISHED, CellsError, agreement
 from lib.report import page
-from lib.verify import STATUSES, gather, summary, verify
+from lib.verify import STATUSES, gather, moved, summary, verify
 
 
 def printed(**changes):
@@ -107,3 +107,16 @@ def test_the_page_holds_every_row_and_asks_no_other_host():
     html = page(report, data, ["alienbench"], "demo")
     assert html.count("<\\/script> & more") == 1 and "simulated models" in html
     assert "http://" not in html and "https://" not in html and "src=" not in html
+
+
+def test_numbers_that_moved_since_the_last_run(tmp_path):
+    def cells(**values):
+        rows = [computed(value, row=row) for row, value in values.items()]
+        return pd.DataFrame(rows, columns=COMPUTED)
+
+    path = tmp_path / "cells.csv"
+    assert moved(path, cells(a=1)).empty, "a first run has nothing to compare with"
+    cells(a=1, b=2, c=0.1).to_csv(path, index=False)
+    found = moved(path, cells(a=1, b=3, c=0.1 + 1e-17, d=4)).set_index("row")
+    assert set(found.index) == {"b", "d"} and tuple(found.loc["b", ["before", "after"]]) == (2, 3)
+    assert np.isnan(found.at["d", "before"])

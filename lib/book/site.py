@@ -28,22 +28,29 @@ class Built:
     warnings: list
 
 
-def build(run: Run) -> Built:
-    """Build the book of `run` into <out>/book; sources and Sphinx's memory stay in <out>/.book.
+def build(run: Run, library: Library | None = None) -> Built:
+    """Build the book of `run` into <out>/book, whole or not at all; what the build remembers stays in <out>/.book.
 
-    A second build writes again only the pages whose source changed.
+    `library` (default: all of `lib`) is what the pages of the library show. A second build parses again only the
+    pages whose source changed.
     """
     work, target = run.out / ".book", run.out / "book"
-    source = work / "source"
-    write_sources(run, source)
-    target.mkdir(parents=True, exist_ok=True)
-    said = _sphinx(source, target, work / "doctrees", f"Compendium ({run.profile})")
+    write_sources(run, work / "source", library or Library())
+    (work / "html").mkdir(parents=True, exist_ok=True)
+    said = _sphinx(work / "source", work / "html", work / "doctrees", f"Compendium ({run.profile})")
+    for folder in (work / "new", work / "old"):
+        shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(work / "html", work / "new", ignore=shutil.ignore_patterns(".buildinfo*"))
+    if target.exists():
+        target.rename(work / "old")
+    (work / "new").rename(target)
+    shutil.rmtree(work / "old", ignore_errors=True)
     return Built(target / "index.html", sum(1 for _ in target.rglob("*.html")), said)
 
 
-def write_sources(run: Run, source: Path) -> None:
+def write_sources(run: Run, source: Path, library: Library) -> None:
     """Write every page's source below `source`, and remove what no longer belongs there."""
-    files = Sources(run).files()
+    files = Sources(run, library).files()
     kept = set()
     for name, content in files.items():
         path = source / name
@@ -61,8 +68,8 @@ def write_sources(run: Run, source: Path) -> None:
 class Sources:
     """All sources of one book."""
 
-    def __init__(self, run: Run):
-        self.run, self.library = run, Library()
+    def __init__(self, run: Run, library: Library):
+        self.run, self.library = run, library
         self.numbers = Numbers(run, self.library)
         prose = pages.prose_files()
         self.links = Links([*(notebook_page(book) for book in run.notebooks.values()), *(f"{page}.html" for page in prose),
@@ -139,7 +146,7 @@ def configuration(title: str) -> dict:
         "myst_enable_extensions": ["dollarmath", "amsmath"], "myst_heading_anchors": 4,
         "myst_heading_slug_func": "lib.book.site.slug", "myst_dmath_double_inline": True,
         "html_theme": "sphinx_book_theme", "html_static_path": ["_static"], "html_extra_path": ["_extra"],
-        "html_css_files": ["book.css"], "html_copy_source": True, "html_show_sphinx": False, "html_show_copyright": False,
+        "html_css_files": ["book.css"], "html_context": {"default_mode": "auto"}, "html_copy_source": True, "html_show_sphinx": False, "html_show_copyright": False,
         "exclude_patterns": ["_static", "_extra"],
         "suppress_warnings": ["mystnb.unknown_mime_type", "myst.header", "toc.not_included", "misc.highlighting_failure"],
         "html_theme_options": {"show_navbar_depth": 1, "home_page_in_toc": True, "use_download_button": True,

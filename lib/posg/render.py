@@ -2,10 +2,12 @@
 
 import html
 import io
+import textwrap
 
 import matplotlib.pyplot as plt
 from matplotlib.patches import FancyArrowPatch
 
+from lib.posg.criteria import tokens
 from lib.posg.model import POSG
 from lib.posg.scenarios import Scenario
 from lib.posg.structure import structure_profile
@@ -33,16 +35,17 @@ def positions(game: POSG) -> dict[str, tuple[float, float]]:
     return place
 
 
-def draw_game(axis, game: POSG, *, matched=None, title: str = ""):
+def draw_game(axis, game: POSG, *, matched=None, title: str = "", labelled: int = LABELLED):
     """Draw the reachable transition graph on an axis: the start dark, endings green and square, other states blue;
-    an edge is dashed where chance decides. `matched`: states to colour, all others turn grey."""
+    an edge is dashed where chance decides. `matched`: states to colour, all others turn grey; `labelled`: the
+    largest number of states that are drawn with their names."""
     place = positions(game)
     height = {}
     for _, (x, y) in place.items():
         height[x] = max(height.get(x, 0.0), abs(y))
     scale = {x: 1 / max(1.0, top / 4) for x, top in height.items()}
     place = {state: (x, y * scale[x]) for state, (x, y) in place.items()}
-    small = len(place) > LABELLED
+    small = len(place) > labelled
     for state in place:
         _edges(axis, game, state, place, small)
     for state, (x, y) in place.items():
@@ -52,8 +55,10 @@ def draw_game(axis, game: POSG, *, matched=None, title: str = ""):
             color = UNMATCHED
         axis.plot(x, y, marker="s" if ended else "o", ms=4 if small else 9, color=color, mec=INK, mew=0.4, zorder=3)
         if not small:
-            axis.annotate(state.replace("_", " "), (x, y), xytext=(0, 8), textcoords="offset points", fontsize=6,
-                          ha="center", color=INK, zorder=4)
+            below = x % 2 == 1  # names of neighbouring columns keep out of each other's way
+            axis.annotate(textwrap.fill(" ".join(tokens(state)), 15), (x, y), xytext=(0, -8 if below else 7),
+                          textcoords="offset points", fontsize=5.5, ha="center", va="top" if below else "bottom",
+                          linespacing=0.9, color=INK, zorder=4)
     axis.set_title(title, fontsize=9)
     axis.margins(0.12, 0.16)
     axis.axis("off")
@@ -93,7 +98,7 @@ def gallery(games: dict[str, POSG], *, columns: int = 3):
     for axis in axes.flat[len(games):]:
         axis.set_visible(False)
     for axis, (title, game) in zip(axes.flat, games.items()):
-        draw_game(axis, game, title=title)
+        draw_game(axis, game, title=title, labelled=12)
     figure.tight_layout()
     return figure
 

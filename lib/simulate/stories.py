@@ -98,7 +98,7 @@ def quality(text: str, dimension: str) -> float:
     value = share * normal("quality", text) + (1 - share**2) ** 0.5 * normal("quality", dimension, text)
     if dimension == "elaboration":
         tie = bank["length_and_elaboration"]
-        value = tie * (len(text.split()) - 162) / 48 + (1 - tie**2) ** 0.5 * value
+        value = tie * (len(text.split()) - 183) / 57 + (1 - tie**2) ** 0.5 * value
     return value
 
 

@@ -29,6 +29,7 @@ from lib.studies.metanym_ratings import load_archive, read_table
 from lib.studies.metanym_requests import exam_requests, generation_requests, judge_requests, raw_requests
 
 IN_PROCESS = "in process"
+USUAL_PORTFOLIO = "word " * 5000  # a portfolio of usual length, for estimates
 PORTFOLIO = ["run", "model", "text", "void"]
 EXAM = ["model", "question", "key", "text", "prompt"]
 
@@ -100,6 +101,15 @@ def exam(p, questions, *, source: str, profile: str = "demo", out="build/lab") -
         only = set(zip(tables[0].loc[void, "model"], tables[0].loc[void, "question"]))
     patched, second = merge_stages(*tables)
     return Stage(patched[EXAM], reports[-1]), second
+
+
+def planned(p, out: Path) -> dict:
+    """{stage: requests} of a live run; a portfolio that is not written yet is stood in for by one of usual length."""
+    written = out / "metanym" / "portfolios.jsonl"
+    table = read_portfolios(written) if written.is_file() else pd.DataFrame(
+        [(run, name, USUAL_PORTFOLIO, "") for run in p.runs for name in p.players], columns=PORTFOLIO)
+    return {"playing": generation_requests(p), "un-anchored pass": raw_requests(p, table), "judging": judge_requests(p, table),
+            "keyed test": exam_requests(p, exam_questions(p.n_questions), p.exam_tokens[0])}
 
 
 def exam_questions(n: int) -> list:

@@ -99,6 +99,8 @@ def check_texts(texts: pd.DataFrame, authors=None) -> pd.DataFrame:
     for row in texts.itertuples():
         if not isinstance(row.text, str) or not row.text.strip():
             raise StoriesError(f"story {row.story} ({row.language}): the text is empty; a story needs at least one word")
+        if not isinstance(row.language, str) or not row.language:
+            raise StoriesError(f"story {row.story}: its language is missing; it should be one of {', '.join(LANGUAGES)}")
         if row.language not in LANGUAGES:
             raise StoriesError(f"story {row.story}: language {row.language!r} is not one of {', '.join(LANGUAGES)}")
         if authors is not None and row.author not in authors:
@@ -227,19 +229,6 @@ def read_texts(path) -> pd.DataFrame:
 def english(texts: pd.DataFrame) -> pd.DataFrame:
     """The English row of each story, indexed by story."""
     return texts[texts["language"] == "en"].set_index("story", drop=False)
-
-
-def texts_400(stories: Stories) -> list[str]:
-    """All texts of the archive, English and Italian, in its order."""
-    return list(stories.texts["text"])
-
-
-def demo_texts(count: int) -> list[str]:
-    """English simulated stories, as many as asked for (for benches without an archive)."""
-    from lib.simulate.stories import write_story  # only without an archive
-
-    return [write_story("human" if number % 2 else "openai/gpt-5.2", f"prompt {number}", number)
-            for number in range(count)]
 
 
 def _levels(values, name):

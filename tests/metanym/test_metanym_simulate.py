@@ -17,8 +17,8 @@ from lib.studies.metanym_gpqa import score_replies
 from lib.studies.metanym_portfolio import check_portfolio, parse_portfolio
 from lib.studies.metanym_prompts import evaluation_prompt, generation_prompt
 from lib.studies.metanym_requests import judge_requests
-from lib.studies.metanym_stages import (IN_PROCESS, demo_ratings, exam, judge, play, raw_pass, read_portfolios,
-                                        write_portfolios)
+from lib.studies.metanym_stages import (IN_PROCESS, demo_ratings, exam, judge, load_game, planned, play, raw_pass,
+                                        read_portfolios, write_portfolios)
 
 
 def ask(model, prompt, **options):
@@ -148,3 +148,32 @@ def test_portfolios_are_kept(p, demo, tmp_path):
     (tmp_path / "bad.jsonl").write_text("{")
     with pytest.raises(MetanymError, match="not a file of portfolios"):
         read_portfolios(tmp_path / "bad.jsonl")
+
+
+def test_what_a_live_run_would_ask(p, demo, tmp_path):
+    counts = {stage: len(requests) for stage, requests in planned(p, tmp_path).items()}
+    assert counts == {"playing": 36, "un-anchored pass": 12, "judging": 726, "keyed test": 576}
+    write_portfolios(tmp_path / "metanym" / "portfolios.jsonl", demo[0])
+    again = planned(p, tmp_path)["judging"]
+    assert [request.key for request in again] == [request.key for request in judge_requests(p, demo[0])]
+
+
+def test_a_game_from_its_file(p, demo, tmp_path):
+    demo[1].to_csv(tmp_path / "ratings.csv", index=False)
+    game = load_game(tmp_path / "ratings.csv", p)
+    same = build_game(demo[1], anchor_model=p.anchor_model, evaluators=list(p.players), targets=list(game.targets), zeros=p.zeros)
+    assert game.runs == (1, 2, 3) and np.array_equal(game.factual, same.factual, equal_nan=True)
+
+
+def test_a_void_reply_is_counted_and_left_out(p, demo, monkeypatch):
+    small = SimpleNamespace(**{**vars(p), "players": dict(list(p.players.items())[:3]), "runs": [1], "anchors": [7]})
+    answer = simulated.respond
+
+    def broken(request):
+        silent = request["model"] == p.players["gemini-3.1-pro"]["slug"]
+        return simulated.Reply("I would rather not.") if silent else answer(request)
+
+    monkeypatch.setattr(simulated, "respond", broken)
+    stage = judge(small, demo[0][demo[0]["model"].isin(small.players)], source=IN_PROCESS)
+    assert list(stage.voids["evaluator"]) == ["gemini-3.1-pro"] and "no JSON" in stage.voids["why"].iloc[0]
+    assert set(stage.table["evaluator"]) == {"claude-opus-4.5", "claude-opus-4.1"}

@@ -172,7 +172,7 @@ def test_finish_keeps_what_was_rated(client, store):
 
 
 def test_texts_that_cannot_be_rated(store, texts):
-    for changes, says in [({"text": " "}, "empty"), ({"language": "fr"}, "'fr'"), ({"language": None}, "None")]:
+    for changes, says in [({"text": " "}, "empty"), ({"language": "fr"}, "'fr'"), ({"language": None}, "language is missing")]:
         row = {**dict(zip(TEXTS, TEXT_ROWS[0], strict=True)), "story": 9, **changes}
         with pytest.raises(StoriesError, match=says):
             store.add_texts(pd.DataFrame([row]))

@@ -1,0 +1,207 @@
+"""What a certificate states: exhibits with hashes, code, packages, archives, verdicts, time and machine."""
+
+import hashlib
+import json
+import os
+import platform
+import subprocess
+import sys
+from datetime import datetime
+from importlib import metadata
+from pathlib import Path
+
+import pandas as pd
+import yaml
+
+from lib.archive import sources
+from lib.compare import sha256
+from lib.models import Ledger
+from lib.page import figures_folder
+from lib.params import profile_params
+from lib.paths import ROOT, STUDIES, shown
+from lib.verify import STATUSES
+
+VERSION = "https://codecheck.org.uk/spec/config/1.0/"
+CODE = ("lib", "notebooks", "params", "data", "Snakefile", "requirements.lock", "pyproject.toml")
+
+
+class CertificateError(ValueError):
+    """A certificate that cannot be written or read; the message says what is missing and how to get it."""
+
+
+def facts_of(profile: str, out: Path, *, smoke: bool, checker: str) -> dict:
+    """Everything that a certificate of the run in `out` states, ready for YAML.
+
+    Raises CertificateError where there is no finished run.
+    """
+    report = _report(profile, out)
+    studies = [study for study in STUDIES if (report["study"] == study).any()]
+    executed = [path for path in sorted((out / "notebooks").glob("*/*.ipynb")) if path.parent.name in studies]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    start, end, busy = _times(executed)
+    return {
+        "version": VERSION,
+        "paper": {"title": citation["title"], "authors": [{"name": _name(who)} for who in citation["authors"]],
+                  "reference": [entry["url"] for entry in citation.get("references", []) if "url" in entry]},
+        "manifest": manifest_of(out, studies),
+        "codechecker": [_checker(checker)] if checker else [],
+        "summary": _summary(report, studies),
+        "check_time": end,
+        "run": {"name": out.name, "profile": profile, "smoke": smoke, "studies": studies, "started": start,
+                "ended": end, "notebooks": len(executed), "notebook_seconds": round(busy, 1)},
+        "verdicts": _verdicts(report, studies),
+        "code": _code(),
+        "archives": _archives(studies) if profile_params(profile)["source"] == "archive" else [],
+        "ledgers": _ledgers(out),
+        "environment": {"python": platform.python_version(), "packages": _packages()},
+        "machine": _machine(),
+    }
+
+
+def manifest_of(out: Path, studies) -> list[dict]:
+    """The exhibits of a run, {file, comment, sha256, bytes}: verdicts, the cells of each notebook, tables, figures."""
+    figures = figures_folder(out)
+    places = [(out, path) for name in ("cells.csv", "derived.csv", "verification.csv") if (path := out / name).is_file()]
+    for folder, root in ((out / "cells", out), (out / "tables", out), (figures, figures)):
+        places += [(root, path) for study in studies for path in sorted((folder / study).rglob("*"))
+                   if path.is_file() and not path.name.startswith(".")]
+    entries = []
+    for root, path in places:
+        inside = path.relative_to(root).as_posix()
+        name = inside if root == out else f"figures/{inside}"
+        entries.append({"file": name, "comment": _comment(name), "sha256": sha256(path), "bytes": path.stat().st_size})
+    return entries
+
+
+def _report(profile: str, out: Path) -> pd.DataFrame:
+    path = out / "verification.csv"
+    if not path.is_file():
+        raise CertificateError(f"{shown(path)}: no such file; run `make tables PROFILE={profile}` first")
+    return pd.read_csv(path, dtype=str, keep_default_na=False)
+
+
+def _comment(name: str) -> str:
+    kind, _, rest = name.partition("/")
+    stem = Path(rest).stem
+    known = {"cells.csv": "every computed number", "derived.csv": "numbers recomputed from the papers' own",
+             "verification.csv": "every printed number with its verdict"}
+    words = {"cells": f"numbers made by {rest.removesuffix('.csv')}", "tables": f"table {stem} of {rest.split('/')[0]}",
+             "figures": f"figure {stem} of {rest.split('/')[0]}"}
+    return known.get(name) or words.get(kind, name)
+
+
+def _verdicts(report: pd.DataFrame, studies) -> dict:
+    """{study: {printed, each status, contradicts}}."""
+    counts = {}
+    for study in studies:
+        mine = report[report["study"] == study]
+        counts[study] = {"printed": len(mine), **{status: int((mine["status"] == status).sum()) for status in STATUSES},
+                         "contradicts": int((mine["verdict"] == "contradicts").sum())}
+    return counts
+
+
+def _summary(report: pd.DataFrame, studies) -> str:
+    counts = report["status"].value_counts()
+    said = ", ".join(f"{counts[status]} {status}" for status in STATUSES if counts.get(status))
+    return f"{len(studies)} {'study' if len(studies) == 1 else 'studies'} executed; {len(report)} printed numbers: {said}."
+
+
+def _times(executed) -> tuple[str, str, float]:
+    """(first start, last end, seconds that notebooks ran) from what papermill noted."""
+    noted = [json.loads(path.read_text(encoding="utf-8"))["metadata"].get("papermill", {}) for path in executed]
+    noted = [entry for entry in noted if entry.get("start_time") and entry.get("end_time")]
+    if not noted:
+        raise CertificateError("no executed notebook says when it ran; run `make tables` again")
+    times = [datetime.fromisoformat(entry[name]) for entry in noted for name in ("start_time", "end_time")]
+    return (min(times).isoformat(timespec="seconds"), max(times).isoformat(timespec="seconds"),
+            sum(entry.get("duration") or 0.0 for entry in noted))
+
+
+def _code() -> dict:
+    """The commit, whether files differ from it, and one hash over everything that the chain reads."""
+    total = hashlib.sha256()
+    for name in CODE:
+        place = ROOT / name
+        for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
+            if path.is_file() and not {"__pycache__", ".ipynb_checkpoints"} & set(path.parts):
+                total.update(f"{path.relative_to(ROOT).as_posix()}\0{sha256(path)}\n".encode())
+    commit, changed = _git("rev-parse", "HEAD"), _git("status", "--porcelain", "--", *CODE)
+    return {"commit": commit or "unknown", "uncommitted_changes": bool(changed) if commit else None,
+            "sha256": total.hexdigest()}
+
+
+def _git(*arguments) -> str:
+    try:
+        found = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return found.stdout.strip()
+
+
+def _archives(studies) -> list[dict]:
+    """Each archive that a study reads: repository, commit, files, and one checksum over the pinned ones."""
+    used = [name for name in sources() if any(name == study or name.startswith(f"{study}") for study in studies)]
+    entries = []
+    for name in used:
+        rows = [row for _, row in sorted(sources()[name].items())]
+        total = hashlib.sha256("".join(f"{row['path']}\0{row['sha256']}\n" for row in rows).encode()).hexdigest()
+        entries.append({"archive": name, "repository": sorted({row["repository"] for row in rows}),
+                        "commit": sorted({row["commit"] for row in rows}), "files": len(rows),
+                        "bytes": sum(int(row["bytes"] or 0) for row in rows), "sha256": total})
+    return entries
+
+
+def _ledgers(out: Path) -> list[dict]:
+    """Each ledger: how many replies, and a hash of what was asked and answered (not of when)."""
+    entries = []
+    for path in sorted((out / "ledgers").glob("*.sqlite")):
+        copy = out / f".{path.stem}.jsonl"
+        try:
+            with Ledger(path, readonly=True) as ledger:
+                ledger.dump(copy)
+                entries.append({"ledger": path.name, "replies": len(ledger), "sha256": sha256(copy)})
+        finally:
+            copy.unlink(missing_ok=True)
+    return entries
+
+
+def _packages() -> dict:
+    """{package: installed version} of what requirements.lock names, and torch."""
+    lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
+    names = [line.split("==")[0] for line in lines if "==" in line and not line.startswith("#")] + ["torch"]
+    found = {}
+    for name in names:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = "absent"
+    return found
+
+
+def _machine() -> dict:
+    """The kind of machine; nothing that names it."""
+    memory = None
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        memory = round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30)
+    return {"system": f"{platform.system()} {platform.release().split('-')[0]}", "architecture": platform.machine(),
+            "processor": _processor(), "cores": os.cpu_count(), "memory_gib": memory,
+            "byte_order": sys.byteorder}
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or "unknown"
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")
+
+
+def _checker(text: str) -> dict:
+    """`Name <ORCID>` as CODECHECK writes it."""
+    name, _, orcid = text.partition("<")
+    entry = {"name": name.strip()}
+    return {**entry, "ORCID": orcid.strip(" >")} if orcid else entry
+
+
+def _name(who: dict) -> str:
+    return who.get("name") or " ".join(filter(None, [who.get("given-names"), who.get("family-names")]))

@@ -1,0 +1,82 @@
+"""The chain on a real Slurm of one node: the same cells, byte for byte, as on the local machine."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+from one_node import one_node, reason
+
+from lib.paths import ROOT
+
+sys.path.insert(0, str(ROOT / "tests"))
+from test_chain import PAGE, write_notebook  # noqa: E402 - the tiny projects are the chain's own
+
+BOOKS = {
+    "01_a": ({"makes": ["alienbench/a.csv"]}, "B = 10\n",
+             'import pandas as pd\npage.save_csv(pd.DataFrame({"x": page.rng(B, "x").normal(size=3)}), "alienbench/a.csv")\n'
+             'page.cell("t", "a", "x", page.rng(B, "y").normal())'),
+    "02_b": ({"needs": {"a": "alienbench/a.csv"}}, 'a = ""\n',
+             'import pandas as pd\npage.cell("t", "b", "x", pd.read_csv(a).x.mean())'),
+}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("project")
+    shutil.copytree(ROOT / "lib", folder / "lib", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "profiles", folder / "profiles")
+    shutil.copy(ROOT / "Snakefile", folder)
+    for name in ("params", "notebooks/alienbench", "data/published"):
+        (folder / name).mkdir(parents=True)
+    for profile, source in (("demo", "simulated"), ("released", "archive"), ("live", "endpoint")):
+        (folder / "params" / f"{profile}.yaml").write_text(f"source: {source}\n")
+    (folder / "params" / "alienbench.yaml").write_text("B: 10\n")
+    (folder / "data/published/alienbench.csv").write_text(
+        "study,exhibit,row,column,value,lo,hi,decimals,note,place,kind,tolerance,archive\n"
+        "alienbench,t,a,x,10,,,0,,Table 1,exact,,same\n")
+    for name, (meta, parameters, code) in BOOKS.items():
+        write_notebook(folder / "notebooks/alienbench" / f"{name}.ipynb", meta, parameters, PAGE.format(name=name, code=code))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def slurm():
+    why = reason()
+    if why:
+        pytest.skip(f"no Slurm can be started: {why}")
+    try:
+        with one_node() as folder:
+            yield folder
+    except (RuntimeError, OSError, subprocess.SubprocessError) as error:
+        pytest.skip(f"no Slurm can be started: {error}")
+
+
+def run(project, build, *options):
+    environment = {**os.environ, "PYTHONPATH": str(project), "COMPENDIUM_MIRROR": "", "VERBOSE": "1"}
+    command = [sys.executable, "-m", "lib.run", "--build", str(project / "build" / build), *options]
+    return subprocess.run(command, cwd=project, env=environment, text=True, capture_output=True, timeout=500, check=False)
+
+
+@pytest.fixture(scope="module")
+def local(project):
+    result = run(project, "local")
+    assert result.returncode == 0, result.stderr
+    return project / "build/local"
+
+
+# seconds between looks, as short as a test can bear
+QUICK = ("--seconds-between-status-checks", "1", "--latency-wait", "10", "--default-resources", "runtime=5")
+
+
+@pytest.mark.parametrize("profile, options", [
+    ("slurm", ("--slurm-init-seconds-before-status-checks", "1")), ("cluster-generic", ()),
+])
+def test_the_chain_gives_the_same_bytes_on_slurm(project, local, slurm, profile, options):
+    result = run(project, profile, "--cores", "8", "--", "--profile", f"profiles/{profile}", *QUICK, *options)
+    assert result.returncode == 0, result.stderr + (slurm / "slurmctld.log").read_text()[-3000:]
+    log = (slurm / "slurmctld.log").read_text()
+    assert log.count("_job_complete: JobId=") >= 3, "two notebooks and the verification were jobs of Slurm"
+    for name in ("cells.csv", "verification.csv", "cells/alienbench/01_a.csv", "alienbench/a.csv"):
+        assert (project / "build" / profile / name).read_bytes() == (local / name).read_bytes(), name
