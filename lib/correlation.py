@@ -1,7 +1,9 @@
-"""Matrices of rank correlations: coefficients, p values, control of multiple comparisons, and what rater noise hides.
+"""Matrices of rank correlations: coefficients, p values, control of multiple comparisons, and what rater
+noise hides.
 
-Sources: Spearman (1904) for rho and for disattenuation; Kendall (1945) for tau-b; Holm (1979); Benjamini and Hochberg
-(1995); Shrout and Fleiss (1979), case 1, with Donner's (1986) mean group size for the reliability of a mean of ratings.
+Sources: Spearman (1904) for rho and for disattenuation; Kendall (1945) for tau-b; Holm (1979); Benjamini and
+Hochberg (1995); Shrout and Fleiss (1979), case 1, with Donner's (1986) mean group size for the reliability of
+a mean of ratings.
 """
 
 from typing import NamedTuple
@@ -27,7 +29,9 @@ class Correlations(NamedTuple):
 
 
 class Reliability(NamedTuple):
-    """One-way random effects of ratings within units: ICC of a single rating and of a unit's mean, variances."""
+    """One-way random effects of ratings within units: ICC of a single rating and of a unit's mean,
+    variances.
+    """
 
     single: float
     mean: float
@@ -38,9 +42,9 @@ class Reliability(NamedTuple):
 def correlation_matrix(first: pd.DataFrame, second: pd.DataFrame, method: str = "spearman") -> Correlations:
     """Correlate every column of `first` with every column of `second` over the units both have (same index).
 
-    Pairs with a missing member are left out. A constant column gives no correlation: NaN, never 0. p is two-sided: for
-    rho by the t distribution with n - 2 degrees of freedom, for tau-b as scipy.stats.kendalltau.
-    Raises ValueError for an unknown method or frames without a unit in common.
+    Pairs with a missing member are left out. A constant column gives no correlation: NaN, never 0. p is
+    two-sided: for rho by the t distribution with n - 2 degrees of freedom, for tau-b as
+    scipy.stats.kendalltau. Raises ValueError for an unknown method or frames without a unit in common.
     """
     if method not in METHODS:
         raise ValueError(f"unknown method {method!r}: use one of {', '.join(METHODS)}")
@@ -57,7 +61,9 @@ def correlation_matrix(first: pd.DataFrame, second: pd.DataFrame, method: str = 
 
 
 def correlate(first, second, method: str = "spearman") -> tuple[float, float, int]:
-    """(coefficient, two-sided p, pairs) of first[unit] and second[unit]; NaN, NaN where either is constant."""
+    """(coefficient, two-sided p, pairs) of first[unit] and second[unit]; NaN, NaN where either is
+    constant.
+    """
     first, second = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     seen = ~(np.isnan(first) | np.isnan(second))
     first, second, n = first[seen], second[seen], int(seen.sum())
@@ -75,7 +81,9 @@ def correlate(first, second, method: str = "spearman") -> tuple[float, float, in
 
 
 def benjamini_hochberg(p) -> np.ndarray:
-    """Adjusted p values that control the false discovery rate; missing (NaN) ones stay missing and are not counted."""
+    """Adjusted p values that control the false discovery rate; missing (NaN) ones stay missing and are not
+    counted.
+    """
     p = np.asarray(p, dtype=float)
     seen = p[~np.isnan(p)]
     order = np.argsort(-seen, kind="stable")
@@ -88,9 +96,11 @@ def benjamini_hochberg(p) -> np.ndarray:
 
 
 def adjust(p: pd.DataFrame, method: str = "holm") -> pd.DataFrame:
-    """The p values of a whole matrix (one family), adjusted for their number: none, bonferroni, holm or fdr_bh.
+    """The p values of a whole matrix (one family), adjusted for their number: none, bonferroni, holm or
+    fdr_bh.
 
-    In a matrix of a table with itself the diagonal is not a test and each pair stands twice: pass `off_diagonal(p)`.
+    In a matrix of a table with itself the diagonal is not a test and each pair stands twice: pass
+    `off_diagonal(p)`.
     """
     if method not in ADJUSTMENTS:
         raise ValueError(f"unknown adjustment {method!r}: use one of {', '.join(ADJUSTMENTS)}")
@@ -102,13 +112,16 @@ def adjust(p: pd.DataFrame, method: str = "holm") -> pd.DataFrame:
 
 
 def off_diagonal(p: pd.DataFrame) -> pd.DataFrame:
-    """A square matrix with only its lower triangle: each pair once, the diagonal and the upper half missing."""
+    """A square matrix with only its lower triangle: each pair once, the diagonal and the upper half
+    missing.
+    """
     keep = np.tril(np.ones(p.shape, dtype=bool), k=-1)
     return p.where(pd.DataFrame(keep, index=p.index, columns=p.columns))
 
 
 def marks(p: pd.DataFrame) -> pd.DataFrame:
     """Significance marks as the Stories paper prints them: * p < .05, † p < .01, ‡ p < .001, else nothing."""
+
     def mark(value):
         return next((sign for bound, sign in MARKS if value < bound), "")
 
@@ -116,12 +129,13 @@ def marks(p: pd.DataFrame) -> pd.DataFrame:
 
 
 def rater_reliability(groups) -> Reliability:
-    """How reliable are means over few and unequally many ratings: ICC(1, 1) and ICC(1, k) of groups[unit][rating].
+    """How reliable are means over few and unequally many ratings: ICC(1, 1) and ICC(1, k) of
+    groups[unit][rating].
 
-    Variances by one-way analysis of variance; k of ICC(1, k) is the harmonic mean of the numbers of ratings, so that
-    `mean` is the share of the variance between observed unit means that is not noise. A unit with one rating
-    says nothing about noise, but counts for the spread between units. A negative between-variance is 0.
-    Raises ValueError where no unit has two ratings.
+    Variances by one-way analysis of variance; k of ICC(1, k) is the harmonic mean of the numbers of ratings,
+    so that `mean` is the share of the variance between observed unit means that is not noise. A unit with one
+    rating says nothing about noise, but counts for the spread between units. A negative between-variance is
+    0. Raises ValueError where no unit has two ratings.
     """
     sizes = np.array([len(group) for group in groups], dtype=float)
     sums = np.array([np.sum(group) for group in groups], dtype=float)
@@ -130,39 +144,51 @@ def rater_reliability(groups) -> Reliability:
 
 
 def reliability_interval(groups, *, B: int, rng: np.random.Generator, confidence: float = 0.95):
-    """{"single", "mean"}: percentile intervals of the two reliabilities; units are resampled with their ratings."""
+    """{"single", "mean"}: percentile intervals of the two reliabilities; units are resampled with their
+    ratings.
+    """
     sizes = np.array([len(group) for group in groups], dtype=float)
     sums = np.array([np.sum(group) for group in groups], dtype=float)
     squares = np.array([np.sum(np.square(group)) for group in groups], dtype=float)
     estimate = _reliability(sizes, sums, squares, np.ones((1, len(sizes))))[0]
     single, mean = _components(sizes, sums, squares, bootstrap_weights(len(sizes), B, rng))[:2]
-    return {"single": percentile_interval(estimate.single, single, confidence),
-            "mean": percentile_interval(estimate.mean, mean, confidence)}
+    return {
+        "single": percentile_interval(estimate.single, single, confidence),
+        "mean": percentile_interval(estimate.mean, mean, confidence),
+    }
 
 
 def disattenuated(coefficient, first_reliability=1.0, second_reliability=1.0):
-    """What a correlation would be without measurement error: coefficient / sqrt(product of the reliabilities).
+    """What a correlation would be without measurement error: coefficient / sqrt(product of the
+    reliabilities).
 
-    NaN where a reliability is 0 (nothing but noise was measured). Values beyond 1 are given as they are: they say that
-    chance, or a reliability too low, is at work. Works on numbers, arrays and frames.
+    NaN where a reliability is 0 (nothing but noise was measured). Values beyond 1 are given as they are: they
+    say that chance, or a reliability too low, is at work. Works on numbers, arrays and frames.
     """
     product = np.asarray(first_reliability, dtype=float) * np.asarray(second_reliability, dtype=float)
     return coefficient / np.sqrt(np.where(product > 0, product, np.nan))
 
 
 def ceiling(reliability) -> float | np.ndarray:
-    """The correlation that a perfect measure of the truth would reach with noisy scores: sqrt(their reliability)."""
+    """The correlation that a perfect measure of the truth would reach with noisy scores: sqrt(their
+    reliability).
+    """
     return np.sqrt(np.clip(np.asarray(reliability, dtype=float), 0.0, None))[()]
 
 
 def _reliability(sizes, sums, squares, weights) -> list[Reliability]:
     if not (sizes >= 2).any():
         raise ValueError("no unit has two ratings: agreement between raters cannot be estimated")
-    return [Reliability(*map(float, values)) for values in zip(*_components(sizes, sums, squares, weights), strict=True)]
+    return [
+        Reliability(*map(float, values))
+        for values in zip(*_components(sizes, sums, squares, weights), strict=True)
+    ]
 
 
 def _components(sizes, sums, squares, weights):
-    """(single, mean, between, within), each [replicate], from weights[replicate, unit]: how often a unit is drawn."""
+    """(single, mean, between, within), each [replicate], from weights[replicate, unit]: how often a unit is
+    drawn.
+    """
     units = weights.sum(axis=1)
     total = weights @ sizes
     grand = weights @ sums / total

@@ -1,4 +1,6 @@
-"""Correlation matrices, adjustment, reliability and disattenuation: by hand, against peers, and by simulation."""
+"""Correlation matrices, adjustment, reliability and disattenuation: by hand, against peers, and by
+simulation.
+"""
 
 import numpy as np
 import pandas as pd
@@ -6,15 +8,27 @@ import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from lib.correlation import (adjust, benjamini_hochberg, ceiling, correlate, correlation_matrix, disattenuated, marks,
-                             off_diagonal, rater_reliability, reliability_interval)
+from lib.correlation import (
+    adjust,
+    benjamini_hochberg,
+    ceiling,
+    correlate,
+    correlation_matrix,
+    disattenuated,
+    marks,
+    off_diagonal,
+    rater_reliability,
+    reliability_interval,
+)
 
 
 @pytest.fixture
 def tables():
     rng = np.random.default_rng(1)
     first = pd.DataFrame(rng.normal(size=(40, 2)), columns=["a", "b"], index=range(10, 50))
-    second = pd.DataFrame({"x": first["a"] + rng.normal(size=40), "y": np.round(rng.normal(size=40)), "flat": 5.0})
+    second = pd.DataFrame(
+        {"x": first["a"] + rng.normal(size=40), "y": np.round(rng.normal(size=40)), "flat": 5.0}
+    )
     return first, second
 
 
@@ -44,7 +58,9 @@ def test_missing_pairs_are_left_out_and_units_are_matched_by_index(tables):
     shuffled = second.sample(frac=1, random_state=3)
     found = correlation_matrix(first, shuffled)
     assert found.n.at["a", "x"] == 39
-    assert found.coefficient.at["a", "x"] == pytest.approx(whole[0]) and found.p.at["a", "x"] == pytest.approx(whole[1])
+    assert found.coefficient.at["a", "x"] == pytest.approx(whole[0]) and found.p.at[
+        "a", "x"
+    ] == pytest.approx(whole[1])
 
 
 def test_perfect_order_has_p_zero():
@@ -61,7 +77,9 @@ def test_bad_input(tables):
         adjust(tables[0].abs(), "sidak")
 
 
-@pytest.mark.parametrize("ours, theirs", [("holm", "holm"), ("fdr_bh", "fdr_bh"), ("bonferroni", "bonferroni")])
+@pytest.mark.parametrize(
+    "ours, theirs", [("holm", "holm"), ("fdr_bh", "fdr_bh"), ("bonferroni", "bonferroni")]
+)
 def test_adjustment_equals_statsmodels_over_the_whole_matrix(ours, theirs):
     p = pd.DataFrame(np.random.default_rng(2).uniform(size=(3, 4)) ** 3)
     p.iloc[1, 2] = np.nan
@@ -88,7 +106,8 @@ def test_marks():
 
 
 def test_reliability_by_hand():
-    # two units, two ratings: means 1.5 and 4.5, within-squares 0.25·4 = 1 over 2 df, between-squares 9 over 1 df
+    # two units, two ratings: means 1.5 and 4.5, within-squares 0.25·4 = 1 over 2 df, between-squares 9 over 1
+    # df
     found = rater_reliability([[1, 2], [4, 5]])
     assert (found.within, found.between) == pytest.approx((0.5, (9 - 0.5) / 2))
     assert found.single == pytest.approx(4.25 / 4.75) and found.mean == pytest.approx(4.25 / 4.5)
@@ -97,7 +116,9 @@ def test_reliability_by_hand():
 def test_reliability_is_that_of_the_simulated_raters():
     rng = np.random.default_rng(4)
     truth = rng.normal(0, 0.6, size=4000)
-    groups = [value + rng.normal(0, 1.1, size=size) for value, size in zip(truth, rng.integers(1, 6, size=4000))]
+    groups = [
+        value + rng.normal(0, 1.1, size=size) for value, size in zip(truth, rng.integers(1, 6, size=4000))
+    ]
     found = rater_reliability(groups)
     assert found.single == pytest.approx(0.36 / (0.36 + 1.21), abs=0.02)
     observed = np.corrcoef(truth, [np.mean(group) for group in groups])[0, 1]
@@ -108,7 +129,9 @@ def test_interval_covers_the_planted_reliability():
     rng, hits = np.random.default_rng(5), 0
     for _ in range(60):
         truth = rng.normal(0, 0.7, size=150)
-        groups = [value + rng.normal(0, 1, size=size) for value, size in zip(truth, rng.integers(1, 5, size=150))]
+        groups = [
+            value + rng.normal(0, 1, size=size) for value, size in zip(truth, rng.integers(1, 5, size=150))
+        ]
         interval = reliability_interval(groups, B=300, rng=rng)["single"]
         hits += interval.lo <= 0.49 / 1.49 <= interval.hi
     assert 51 <= hits <= 60

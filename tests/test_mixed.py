@@ -12,8 +12,13 @@ from lib.mixed import crossed_model
 def simulate(rng, stories=40, raters=25, rows=260, effect=0.4, story=0.5, rater=0.7, noise=0.8):
     which, who = rng.integers(0, stories, rows), rng.integers(0, raters, rows)
     ai = (np.arange(stories) % 2)[which]
-    y = (3 + effect * ai + rng.normal(0, story, stories)[which] + rng.normal(0, rater, raters)[who]
-         + rng.normal(0, noise, rows))
+    y = (
+        3
+        + effect * ai
+        + rng.normal(0, story, stories)[which]
+        + rng.normal(0, rater, raters)[who]
+        + rng.normal(0, noise, rows)
+    )
     return y, pd.DataFrame({"intercept": 1.0, "ai": ai}), {"story": which, "rater": who}
 
 
@@ -25,8 +30,13 @@ def test_equals_statsmodels():
     frame = pd.DataFrame({"y": y, "ai": fixed["ai"], **groups, "all": 1})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        theirs = smf.mixedlm("y ~ ai", frame, groups="all", re_formula="0",
-                             vc_formula={"rater": "0 + C(rater)", "story": "0 + C(story)"}).fit(reml=True)
+        theirs = smf.mixedlm(
+            "y ~ ai",
+            frame,
+            groups="all",
+            re_formula="0",
+            vc_formula={"rater": "0 + C(rater)", "story": "0 + C(story)"},
+        ).fit(reml=True)
     assert ours.fixed.loc["ai", "estimate"] == pytest.approx(theirs.fe_params["ai"], abs=2e-3)
     assert ours.fixed.loc["ai", "se"] == pytest.approx(theirs.bse_fe["ai"], abs=2e-3)
     assert ours.log_likelihood == pytest.approx(theirs.llf, abs=1e-2)
@@ -65,11 +75,14 @@ def test_no_variance_between_groups_is_found_as_none():
     assert fit.variances["residual"] + fit.variances["story"] == pytest.approx(y.var(ddof=1), rel=0.05)
 
 
-@pytest.mark.parametrize("change, says", [
-    (lambda y, X, g: (np.append(y[:-1], np.nan), X, g), "complete rows"),
-    (lambda y, X, g: (y[:-1], X, g), "as many"),
-    (lambda y, X, g: (y, X.assign(twice=2 * X["ai"]), g), "depend on each other"),
-])
+@pytest.mark.parametrize(
+    "change, says",
+    [
+        (lambda y, X, g: (np.append(y[:-1], np.nan), X, g), "complete rows"),
+        (lambda y, X, g: (y[:-1], X, g), "as many"),
+        (lambda y, X, g: (y, X.assign(twice=2 * X["ai"]), g), "depend on each other"),
+    ],
+)
 def test_bad_input(change, says):
     with pytest.raises(ValueError, match=says):
         crossed_model(*change(*simulate(np.random.default_rng(5), rows=60)))

@@ -29,7 +29,9 @@ def test_table_1_line_by_line(printed, paper):
         cells = [name.capitalize()]
         for who in ("raters", "judge"):
             for kind in ("human_texts", "ai_texts"):
-                cells.append(f"{table.at[name, f'{who}:{kind}']:.2f}\\pm {table.at[name, f'{who}:{kind}_se']:.2f}")
+                cells.append(
+                    f"{table.at[name, f'{who}:{kind}']:.2f}\\pm {table.at[name, f'{who}:{kind}_se']:.2f}"
+                )
             p, bound = table.at[name, f"{who}:p"], str(notes.at[name, f"{who}:p"]).startswith("<")
             text = ("<" if bound else "") + f"{p:.3f}".removeprefix("0")
             cells.append(f"\\mathbf{{{text}}}" if p < 0.05 else text)
@@ -49,12 +51,20 @@ def test_table_2_line_by_line(printed, paper):
     assert (share.round(1) == table["percent"]).all()
 
 
-@pytest.mark.parametrize("row, column, words", [
-    ("creativity_index", "creativity", "Creativity (ρ=0.07)"), ("creativity_index", "largest_other", "exceed ρ=0.11"),
-    ("perplexity", "effectiveness", "Effectiveness (ρ=-0.23)"), ("perplexity", "elaboration", "Elaboration (ρ=-0.21)"),
-    ("cr_pos", "elaboration", "Elaboration (ρ=0.29)"), ("tau", "elaboration", "\\tau_{b}=0.31"), ("tau", "surprise", "\\tau_{b}=0.01"),
-    ("tau", "surprise_p", "p=0.867"), ("tau", "creativity", "\\tau_{b}=0.23"),
-])
+@pytest.mark.parametrize(
+    "row, column, words",
+    [
+        ("creativity_index", "creativity", "Creativity (ρ=0.07)"),
+        ("creativity_index", "largest_other", "exceed ρ=0.11"),
+        ("perplexity", "effectiveness", "Effectiveness (ρ=-0.23)"),
+        ("perplexity", "elaboration", "Elaboration (ρ=-0.21)"),
+        ("cr_pos", "elaboration", "Elaboration (ρ=0.29)"),
+        ("tau", "elaboration", "\\tau_{b}=0.31"),
+        ("tau", "surprise", "\\tau_{b}=0.01"),
+        ("tau", "surprise_p", "p=0.867"),
+        ("tau", "creativity", "\\tau_{b}=0.23"),
+    ],
+)
 def test_numbers_of_the_text(printed, paper, row, column, words):
     value = grid(printed, "text-results").at[row, column]
     assert words in paper and f"{value:g}" in words
@@ -83,4 +93,9 @@ def test_definitions_are_word_for_word(paper):
 def test_nothing_prompted_pretends_to_be_the_papers():
     text = (DATA / "instruments" / "stories" / "prompts.yaml").read_text(encoding="utf-8")
     assert "this project's own" in text.replace("\n# ", " ") and set(yaml.safe_load(text)) == {
-        "generation", "translation", "human_translation", "judge_system", "judge_user"}
+        "generation",
+        "translation",
+        "human_translation",
+        "judge_system",
+        "judge_user",
+    }

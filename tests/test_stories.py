@@ -1,4 +1,6 @@
-"""Stories: loading by meaning, what is refused, and the study's conventions on data small enough to check by hand."""
+"""Stories: loading by meaning, what is refused, and the study's conventions on data small enough to check by
+hand.
+"""
 
 import json
 
@@ -12,8 +14,17 @@ from lib.studies.stories import DIMENSIONS, METRICS, SHEET, Stories, StoriesErro
 from lib.studies.stories_plane import principal_plane
 from lib.studies.stories_tests import half, matched, prefix_scan, variants
 
-ROWS = [{"id": 2 * k + 1 + twin, "prompt": f"prompt {k}", "lang": language, "text": f"text {k} {language}",
-         "author": "human" if k < 2 else "GPT-5.2"} for k in range(4) for twin, language in ((0, "en"), (1, "it"))]
+ROWS = [
+    {
+        "id": 2 * k + 1 + twin,
+        "prompt": f"prompt {k}",
+        "lang": language,
+        "text": f"text {k} {language}",
+        "author": "human" if k < 2 else "GPT-5.2",
+    }
+    for k in range(4)
+    for twin, language in ((0, "en"), (1, "it"))
+]
 
 
 @pytest.fixture
@@ -23,8 +34,13 @@ def texts():
 
 def sheet_row(text_id, score=3, **changes):
     author = "human" if text_id <= 4 else "GPT-5.2"
-    row = dict(zip(SHEET[:11], ["2026-01-25 18:50:38", "a", "Italian", "Male", 24, "PhD", "Often", text_id, "it", author, "…"],
-                   strict=True))
+    row = dict(
+        zip(
+            SHEET[:11],
+            ["2026-01-25 18:50:38", "a", "Italian", "Male", 24, "PhD", "Often", text_id, "it", author, "…"],
+            strict=True,
+        )
+    )
     return {**row, **dict.fromkeys(DIMENSIONS, score), **changes}
 
 
@@ -48,13 +64,21 @@ def test_a_story_score_is_the_mean_over_its_ratings_in_either_language(texts):
 
 def test_columns_may_stand_in_another_order_and_be_spelled_better(texts):
     sheet = pd.DataFrame([sheet_row(1)]).rename(columns={"native_languge": "Native_Language"})[::-1]
-    assert stories.ratings_frame(sheet[sorted(sheet.columns)], texts)["native_language"].tolist() == ["Italian"]
+    assert stories.ratings_frame(sheet[sorted(sheet.columns)], texts)["native_language"].tolist() == [
+        "Italian"
+    ]
 
 
-@pytest.mark.parametrize("change, says", [
-    ({"text": "  "}, r"story 1 \(en\): the text is empty"), ({"text": None}, "empty"),
-    ({"lang": "fr"}, "language 'fr'"), ({"lang": None}, "story 1: its language is missing"), ({"author": "GPT-5.2"}, "different authors"),
-])
+@pytest.mark.parametrize(
+    "change, says",
+    [
+        ({"text": "  "}, r"story 1 \(en\): the text is empty"),
+        ({"text": None}, "empty"),
+        ({"lang": "fr"}, "language 'fr'"),
+        ({"lang": None}, "story 1: its language is missing"),
+        ({"author": "GPT-5.2"}, "different authors"),
+    ],
+)
 def test_texts_that_cannot_be_used(change, says):
     with pytest.raises(StoriesError, match=says):
         stories.texts_frame([{**ROWS[0], **change}, *ROWS[1:]])
@@ -67,11 +91,18 @@ def test_unknown_author_and_repeated_story(texts):
         stories.texts_frame([*ROWS, ROWS[0]])
 
 
-@pytest.mark.parametrize("row, says", [
-    (sheet_row(1, value=6), "rating 1, value: 6 is not a whole number from 1 to 5"), (sheet_row(1, novelty=0), "novelty: 0"),
-    (sheet_row(1, novelty=2.5), "2.5"), (sheet_row(1, novelty=np.nan), "nan"), (sheet_row(1, novelty="good"), "'good'"),
-    (sheet_row(99, author="human"), "no story has the text id 99"), (sheet_row(1, author="Sonnet 4.5"), "author 'Sonnet 4.5'"),
-])
+@pytest.mark.parametrize(
+    "row, says",
+    [
+        (sheet_row(1, value=6), "rating 1, value: 6 is not a whole number from 1 to 5"),
+        (sheet_row(1, novelty=0), "novelty: 0"),
+        (sheet_row(1, novelty=2.5), "2.5"),
+        (sheet_row(1, novelty=np.nan), "nan"),
+        (sheet_row(1, novelty="good"), "'good'"),
+        (sheet_row(99, author="human"), "no story has the text id 99"),
+        (sheet_row(1, author="Sonnet 4.5"), "author 'Sonnet 4.5'"),
+    ],
+)
 def test_ratings_that_cannot_be_used(texts, row, says):
     with pytest.raises(StoriesError, match=says):
         ratings(texts, row)
@@ -83,7 +114,11 @@ def test_a_sheet_without_a_column(texts):
 
 
 def measured(**changes):
-    replies = [{name: {"score": 1 + place % 5, "justification": "", "excerpt": ""}} for place in range(8) for name in DIMENSIONS]
+    replies = [
+        {name: {"score": 1 + place % 5, "justification": "", "excerpt": ""}}
+        for place in range(8)
+        for name in DIMENSIONS
+    ]
     return {**{name: list(range(8)) for name in METRICS}, "llm_as_a_judge": replies, **changes}
 
 
@@ -91,24 +126,42 @@ def test_judge_replies_are_read_in_the_order_of_the_dimensions(texts):
     metrics, judgements = stories.measured_frames(measured(), texts)
     assert metrics["ead"].tolist() == list(range(8))
     assert judgements["fluency"].tolist() == [1, 2, 3, 4, 5, 1, 2, 3]
-    assert Stories(texts, judgements=judgements).judge_scores()["value"].tolist() == [1, 3, 5, 2]  # the English rows
+    assert Stories(texts, judgements=judgements).judge_scores()["value"].tolist() == [
+        1,
+        3,
+        5,
+        2,
+    ]  # the English rows
     assert Stories(texts, metrics=metrics).metric_values()["cr_pos"].tolist() == [0, 2, 4, 6]
 
 
 def test_archive_files_that_do_not_fit(texts):
     swapped = measured()
-    swapped["llm_as_a_judge"][0], swapped["llm_as_a_judge"][1] = swapped["llm_as_a_judge"][1], swapped["llm_as_a_judge"][0]
+    swapped["llm_as_a_judge"][0], swapped["llm_as_a_judge"][1] = (
+        swapped["llm_as_a_judge"][1],
+        swapped["llm_as_a_judge"][0],
+    )
     wrong = measured()
     wrong["llm_as_a_judge"][3]["fluency"]["score"] = 9
-    for content, says in [(swapped, "judge reply 1: 'effectiveness'"), (wrong, "judge reply 4: 9"),
-                          (measured(ead=[1, 2]), "'ead' has 2 values for 8 texts"), (measured(llm_as_a_judge=[]), "0 judge replies")]:
+    for content, says in [
+        (swapped, "judge reply 1: 'effectiveness'"),
+        (wrong, "judge reply 4: 9"),
+        (measured(ead=[1, 2]), "'ead' has 2 values for 8 texts"),
+        (measured(llm_as_a_judge=[]), "0 judge replies"),
+    ]:
         with pytest.raises(StoriesError, match=says):
             stories.measured_frames(content, texts)
 
 
 def test_demographics_count_people_not_ratings(texts):
-    found = stories.demographics(ratings(texts, sheet_row(1), sheet_row(3), sheet_row(5, session_id="b", age=45, gender="Female",
-                                                                                native_languge="Latin", education="None")))
+    found = stories.demographics(
+        ratings(
+            texts,
+            sheet_row(1),
+            sheet_row(3),
+            sheet_row(5, session_id="b", age=45, gender="Female", native_languge="Latin", education="None"),
+        )
+    )
     assert found.at["gender=Male", "count"] == 1 and found.at["gender=Female", "percent"] == 50
     assert found.at["age=18–24", "count"] == 1 and found.at["age=45+", "count"] == 1
     assert found.at["native_language=Other", "count"] == 1 and found.at["education=Other", "count"] == 1
@@ -127,31 +180,51 @@ def test_texts_survive_the_round_trip(texts, tmp_path):
 def test_half_of_table_1_by_hand():
     scores = pd.DataFrame({"value": [3, 5, 3, 2, 4, np.nan]})
     found = half(scores, [True, True, True, False, False, False]).loc["value"]
-    assert found["human_texts"] == pytest.approx(11 / 3) and found["human_texts_se"] == pytest.approx(2 / np.sqrt(3) / np.sqrt(3))
+    assert found["human_texts"] == pytest.approx(11 / 3) and found["human_texts_se"] == pytest.approx(
+        2 / np.sqrt(3) / np.sqrt(3)
+    )
     assert (found["ai_texts"], found["ai_texts_se"]) == (3, 1)
     assert found["p"] == pytest.approx(stats.mannwhitneyu([3, 5, 3], [2, 4], method="asymptotic").pvalue)
 
 
 def test_search_finds_the_prefix_that_was_used():
     rng = np.random.default_rng(1)
-    frame = pd.DataFrame({"rating": range(120), "session": np.repeat(range(30), 4), "story": rng.integers(0, 30, 120),
-                          "language": "it", **{name: rng.integers(1, 6, 120) for name in DIMENSIONS}})
+    frame = pd.DataFrame(
+        {
+            "rating": range(120),
+            "session": np.repeat(range(30), 4),
+            "story": rng.integers(0, 30, 120),
+            "language": "it",
+            **{name: rng.integers(1, 6, 120) for name in DIMENSIONS},
+        }
+    )
     frame["author"] = np.where(frame["story"] < 15, "human", "GPT-5.2")
     scan = prefix_scan(frame, range(100, 121))
     printed = scan.loc[111].round(3)
     found = matched(scan, printed)
-    assert found["equal"].idxmax() == 111 and found.at[111, "equal"] == 11 and found.at[111, "largest"] <= 0.0005
+    assert (
+        found["equal"].idxmax() == 111 and found.at[111, "equal"] == 11 and found.at[111, "largest"] <= 0.0005
+    )
     table = matched(variants(frame, 111), printed)
-    assert table["equal"].idxmax() == "story mean, first 111 ratings" and table["equal"].drop("story mean, first 111 ratings").max() < 11
+    assert (
+        table["equal"].idxmax() == "story mean, first 111 ratings"
+        and table["equal"].drop("story mean, first 111 ratings").max() < 11
+    )
 
 
 def test_plane_by_hand():
     a = np.array([1, 2, 3, 4, 5, 6, 7, 8.0])
-    measures = pd.DataFrame({"a": a, "b": a**3, "c": [1, 8, 2, 7, 3, 6, 4, 5.0], "flat": 1.0, "gone": [np.nan, *a[1:]]})
+    measures = pd.DataFrame(
+        {"a": a, "b": a**3, "c": [1, 8, 2, 7, 3, 6, 4, 5.0], "flat": 1.0, "gone": [np.nan, *a[1:]]}
+    )
     plane = principal_plane(measures.drop(columns="gone"))
-    assert plane.loadings.loc["a"].tolist() == pytest.approx(plane.loadings.loc["b"].tolist())  # ranks are the same
+    assert plane.loadings.loc["a"].tolist() == pytest.approx(
+        plane.loadings.loc["b"].tolist()
+    )  # ranks are the same
     assert "flat" not in plane.loadings.index and plane.share.sum() == pytest.approx(1)
-    assert plane.scores.std(ddof=0).tolist() == pytest.approx([1, 1]) and plane.scores.corr().iat[0, 1] == pytest.approx(0)
+    assert plane.scores.std(ddof=0).tolist() == pytest.approx([1, 1]) and plane.scores.corr().iat[
+        0, 1
+    ] == pytest.approx(0)
     assert len(principal_plane(measures).scores) == 7
     correlations = [np.corrcoef(stats.rankdata(measures["c"]), plane.scores[k])[0, 1] for k in (0, 1)]
     assert plane.loadings.loc["c"].tolist() == pytest.approx(correlations)

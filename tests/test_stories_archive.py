@@ -1,4 +1,6 @@
-"""Stories on the authors' archive: the human half of Table 1, Table 2, the p values, and how near the metrics come."""
+"""Stories on the authors' archive: the human half of Table 1, Table 2, the p values, and how near the metrics
+come.
+"""
 
 import numpy as np
 import pandas as pd
@@ -22,7 +24,12 @@ def printed():
 
 
 def test_shape(archive):
-    assert (len(archive.texts), len(archive.ratings), len(archive.metrics), len(archive.judgements)) == (400, 441, 400, 400)
+    assert (len(archive.texts), len(archive.ratings), len(archive.metrics), len(archive.judgements)) == (
+        400,
+        441,
+        400,
+        400,
+    )
     assert archive.human().sum() == 100 and archive.ratings["session"].nunique() == 115
     assert archive.moved == 187  # ratings whose released text is not the text that was read
 
@@ -39,7 +46,9 @@ def test_printed_p_values_are_those_of_the_first_437_ratings_and_of_no_other_num
     assert found["equal"].idxmax() == 437 and found.at[437, "equal"] == 11
     assert found["equal"].drop(437).max() <= 2
     late = archive.ratings.iloc[437:]
-    assert late["session"].nunique() == 1 and not set(late["session"]) & set(archive.ratings["session"].iloc[:437])
+    assert late["session"].nunique() == 1 and not set(late["session"]) & set(
+        archive.ratings["session"].iloc[:437]
+    )
     crossing = (p < 0.05) != (half(archive.human_scores(), archive.human())["p"] < 0.05)
     assert not crossing.any()
 
@@ -47,7 +56,10 @@ def test_printed_p_values_are_those_of_the_first_437_ratings_and_of_no_other_num
 def test_table_2_comes_out_exactly(archive, printed):
     found, table = demographics(archive.ratings), grid(printed, "table-2")
     assert found.index.tolist() == table.index.tolist()
-    assert found["count"].tolist() == table["count"].tolist() and found["percent"].round(1).tolist() == table["percent"].tolist()
+    assert (
+        found["count"].tolist() == table["count"].tolist()
+        and found["percent"].round(1).tolist() == table["percent"].tolist()
+    )
 
 
 def test_judge_is_constant_where_the_archive_says_so(archive):
@@ -73,7 +85,11 @@ def test_ead_is_exact(archive):
 def test_syntax_with_one_tagger(some):
     own, values = some
     near = closeness(pd.DataFrame(syntax(list(own["text"]), as_released=True), index=own.index), values)
-    assert near.at["cr_pos", "rho"] > 0.96 and abs(near.at["cr_pos", "bias"]) < 0.05 and near.at["cr_pos", "mae"] < 0.12
+    assert (
+        near.at["cr_pos", "rho"] > 0.96
+        and abs(near.at["cr_pos", "bias"]) < 0.05
+        and near.at["cr_pos", "mae"] < 0.12
+    )
     assert near.at["template_rate", "rho"] > 0.7 and near.at["template_per_token", "rho"] > 0.75
     proper = closeness(pd.DataFrame(syntax(list(own["text"])), index=own.index), values)
     assert proper.at["cr_pos", "mae"] > 1.5, "equation 4 as written is not what the archive holds"
@@ -82,7 +98,10 @@ def test_syntax_with_one_tagger(some):
 @pytest.mark.skipif(not available("perceptron"), reason="the package textblob-aptagger is not installed")
 def test_syntax_with_the_ancestor_of_nltks_tagger(some):
     own, values = some
-    near = closeness(pd.DataFrame(syntax(list(own["text"]), tagger="perceptron", as_released=True), index=own.index), values)
+    near = closeness(
+        pd.DataFrame(syntax(list(own["text"]), tagger="perceptron", as_released=True), index=own.index),
+        values,
+    )
     assert near.at["cr_pos", "rho"] > 0.98 and near.at["cr_pos", "mae"] < 0.08
     assert near.at["template_rate", "rho"] > 0.8 and near.at["template_per_token", "rho"] > 0.85
 

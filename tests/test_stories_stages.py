@@ -1,4 +1,6 @@
-"""The study's stages: through the simulated endpoint, with faults, resumed; and equal to what is made in process."""
+"""The study's stages: through the simulated endpoint, with faults, resumed; and equal to what is made in
+process.
+"""
 
 import shutil
 from types import SimpleNamespace
@@ -10,6 +12,7 @@ from lib.models import InvalidReply
 from lib.params import study_params
 from lib.simulate.faults import Faults
 from lib.simulate.server import serve
+from lib.studies import stories_measures as measures
 from lib.studies import stories_stages as stages
 from lib.studies.stories import DIMENSIONS, METRICS, SHEET, StoriesError
 from lib.studies.stories_metrics import closeness, compute_metrics
@@ -56,13 +59,23 @@ def test_faults_on_the_way_change_nothing(p, tmp_path, monkeypatch):
     shutil.rmtree(tmp_path / "ledgers")
 
 
-@pytest.mark.parametrize("reply, value", [('{"score": 4, "justification": "x"}', 4), ('{"Novelty": "5/5"}', 5),
-                                          ("```json\n{'score': 2,}\n```", 2), ("Score: 3", 3)])
+@pytest.mark.parametrize(
+    "reply, value",
+    [
+        ('{"score": 4, "justification": "x"}', 4),
+        ('{"Novelty": "5/5"}', 5),
+        ("```json\n{'score': 2,}\n```", 2),
+        ("Score: 3", 3),
+    ],
+)
 def test_scores_that_can_be_read(reply, value):
     assert stages.score(reply).values["score"] == value
 
 
-@pytest.mark.parametrize("reply", ['{"score": 6}', '{"score": 0}', '{"score": 3.5}', '{"score": null}', "great", '{"score": "N/A"}'])
+@pytest.mark.parametrize(
+    "reply",
+    ['{"score": 6}', '{"score": 0}', '{"score": 3.5}', '{"score": null}', "great", '{"score": "N/A"}'],
+)
 def test_scores_that_cannot(reply):
     with pytest.raises(InvalidReply):
         stages.score(reply)
@@ -74,7 +87,10 @@ def test_each_judge_call_holds_one_definition(p):
     definitions = [entry["definition"].strip() for entry in stages.dimensions().values()]
     for request in requests[:11]:
         user = request.content["messages"][1]["content"]
-        assert sum(definition in user for definition in definitions) == 1 and len(request.content["messages"]) == 2
+        assert (
+            sum(definition in user for definition in definitions) == 1
+            and len(request.content["messages"]) == 2
+        )
         assert "human" not in user and "gpt" not in user.lower()
     assert requests[0].content["temperature"] == 0.2 and requests[0].content["top_p"] == 0.95
 
@@ -88,33 +104,39 @@ def test_a_void_score_is_missing(p):
 def test_ratings_of_the_demo_and_of_a_sheet(p, tmp_path):
     full = SimpleNamespace(**{**study_params("stories"), "translate": True})
     texts = stages.demo_texts(full)
-    ratings = stages.collect(texts, np.random.default_rng(1), source="simulated").table
+    ratings = measures.collect(texts, np.random.default_rng(1), source="simulated").table
     assert len(ratings) == 441 and ratings["story"].nunique() == 200
-    sheet = ratings.rename(columns={"session": "session_id", "native_language": "native_languge", "language": "txt_language"})
+    sheet = ratings.rename(
+        columns={"session": "session_id", "native_language": "native_languge", "language": "txt_language"}
+    )
     sheet["text_id"] = 2 * ratings["story"] - (ratings["language"] == "en")
     sheet["text_evaluated"] = ""
     sheet[SHEET].to_csv(tmp_path / "sheet.csv", index=False)
-    read = stages.collect(texts, None, source="endpoint", sheet=str(tmp_path / "sheet.csv")).table
+    read = measures.collect(texts, None, source="endpoint", sheet=str(tmp_path / "sheet.csv")).table
     assert read.drop(columns="timestamp").equals(ratings.drop(columns="timestamp"))
     with pytest.raises(StoriesError, match="python -m lib.survey serve"):
-        stages.collect(texts, None, source="endpoint")
+        measures.collect(texts, None, source="endpoint")
 
 
 def test_metrics_of_the_demo(p, tmp_path):
     texts = stages.demo_texts(p)
-    found = stages.measure(p, texts, source="simulated", cache=str(tmp_path)).table
+    found = measures.measure(p, texts, source="simulated", cache=str(tmp_path)).table
     assert list(found.columns) == ["story", *METRICS] and len(found) == 9 and found.notna().all().all()
     assert found["creativity_index"].between(0, 8).all() and (found["perplexity"] > 1).all()
     assert found["sbert_diversity"].between(0, 1.2).all() and found["template_rate"].between(0, 1).all()
     kept = list(tmp_path.glob("metrics-*.csv"))
-    assert len(kept) == 1 and stages.measure(p, texts, source="simulated", cache=str(tmp_path)).table.equals(found)
+    assert len(kept) == 1 and measures.measure(p, texts, source="simulated", cache=str(tmp_path)).table.equals(
+        found
+    )
 
 
 def test_metrics_of_hard_texts():
     corpus = LocalCorpus.build(["something else entirely"])
     texts = ["One sentence only, and no more", "Word", "Same. Same. Same. Same."]
     found = compute_metrics(texts, corpus)
-    assert found["sbert_diversity"].tolist()[:2] == [0, 0] and found["sbert_diversity"][2] == pytest.approx(0, abs=1e-6)
+    assert found["sbert_diversity"].tolist()[:2] == [0, 0] and found["sbert_diversity"][2] == pytest.approx(
+        0, abs=1e-6
+    )
     assert found["template_rate"].tolist()[1] == 0 and found["creativity_index"].tolist() == [8, 8, 8]
     assert "perplexity" not in found
     with pytest.raises(TextError, match="text 1: the text is empty"):
@@ -127,7 +149,13 @@ def test_closeness_by_hand(p):
     ours = pd.DataFrame({"ead": [1.0, 2.0, 4.0]}, index=[1, 2, 3])
     theirs = pd.DataFrame({"ead": [9.0, 3.0, 2.0, 1.0]}, index=[9, 3, 2, 1])
     row = closeness(ours, theirs).loc["ead"]
-    assert (row["texts"], row["equal"], row["bias"], row["mae"], row["largest"]) == (3, 2 / 3, 1 / 3, 1 / 3, 1) and row["rho"] == 1
+    assert (row["texts"], row["equal"], row["bias"], row["mae"], row["largest"]) == (
+        3,
+        2 / 3,
+        1 / 3,
+        1 / 3,
+        1,
+    ) and row["rho"] == 1
 
 
 def test_live_needs_enough_prompts(p, tmp_path, mirror, monkeypatch):
@@ -139,4 +167,8 @@ def test_live_needs_enough_prompts(p, tmp_path, mirror, monkeypatch):
         stages._plan(p, "endpoint", str(mirror))
     p.prompts_file = ""
     asked = stages.planned(p, tmp_path)
-    assert {name: len(requests) for name, requests in asked.items()} == {"writing": 5, "judging": 9 * 2 * 11, "translating": 9}
+    assert {name: len(requests) for name, requests in asked.items()} == {
+        "writing": 5,
+        "judging": 9 * 2 * 11,
+        "translating": 9,
+    }

@@ -1,8 +1,9 @@
 """Simulated authors, translator, judge and raters of the study "stories": what they plant is known.
 
-`respond(request)` writes a story, translates one, or grades one quality of one; it depends on the request's content
-alone. A story's true quality on each dimension is a function of its English text (`quality`), so raters, judge and
-notebooks agree on it without passing it around. What is planted stands in data/simulated/stories.yaml.
+`respond(request)` writes a story, translates one, or grades one quality of one; it depends on the request's
+content alone. A story's true quality on each dimension is a function of its English text (`quality`), so
+raters, judge and notebooks agree on it without passing it around. What is planted stands in
+data/simulated/stories.yaml.
 """
 
 import functools
@@ -16,8 +17,13 @@ from lib.paths import DATA
 from lib.simulate.chance import Stream, normal
 from lib.simulate.reply import Reply, RequestError, last_user_text, message_text, request_key
 
-AUTHORS = {"openai/gpt-5.2": (11, 15), "deepseek/deepseek-v3.2": (9, 13), "mistralai/mistral-large-2512": (10, 15),
-           "anthropic/claude-sonnet-4.5": (9, 13), "google/gemini-3-pro-preview": (8, 12)}  # sentences, least and most
+AUTHORS = {
+    "openai/gpt-5.2": (11, 15),
+    "deepseek/deepseek-v3.2": (9, 13),
+    "mistralai/mistral-large-2512": (10, 15),
+    "anthropic/claude-sonnet-4.5": (9, 13),
+    "google/gemini-3-pro-preview": (8, 12),
+}  # sentences, least and most
 PEOPLE = "human"
 PEOPLE_LENGTH = (5, 22)
 JUDGE = "meta-llama/llama-3.3-70b-instruct"
@@ -42,7 +48,9 @@ def respond(request: dict) -> Reply:
     """The reply to one request. Raises RequestError (404) for an unknown model, (400) for an unknown task."""
     model, first, last = request["model"], message_text(request["messages"][0]), last_user_text(request)
     if model not in models():
-        raise RequestError(f"the model {model!r} is not simulated; there are {', '.join(models())}", 404, "model_not_found")
+        raise RequestError(
+            f"the model {model!r} is not simulated; there are {', '.join(models())}", 404, "model_not_found"
+        )
     if found := _STORY.search(last):
         return Reply(_judgement(request, last, found[1]))
     if last.startswith("Translate the following"):
@@ -59,8 +67,10 @@ def writing_prompt(number: int) -> str:
     bank = planted()
     who, rest = number % len(bank["prompt_who"]), number // len(bank["prompt_who"])
     what, but = rest % len(bank["prompt_what"]), rest // len(bank["prompt_what"])
-    return (f"{bank['prompt_who'][who]} {bank['prompt_what'][(what + who) % len(bank['prompt_what'])]}, "
-            f"{bank['prompt_but'][but % len(bank['prompt_but'])]}.")
+    return (
+        f"{bank['prompt_who'][who]} {bank['prompt_what'][(what + who) % len(bank['prompt_what'])]}, "
+        f"{bank['prompt_but'][but % len(bank['prompt_but'])]}."
+    )
 
 
 def write_story(author: str, prompt: str, seed: int) -> str:
@@ -71,11 +81,12 @@ def write_story(author: str, prompt: str, seed: int) -> str:
     own, other = ("plain", "polished") if author == PEOPLE else ("polished", "plain")
     sentences = [_sentence(stream, other if stream.uniform() < BORROWED else own) for _ in range(count)]
     step = 3 + stream.below(3)
-    return "\n\n".join(" ".join(sentences[at:at + step]) for at in range(0, count, step))
+    return "\n\n".join(" ".join(sentences[at : at + step]) for at in range(0, count, step))
 
 
 def translate(text: str) -> str:
     """The Italian of a simulated story; phrases that are not of the bank stay as they are."""
+
     def italian(match):
         return _italian()[match[0]]
 
@@ -91,8 +102,8 @@ def is_machine(text: str) -> bool:
 
 
 def quality(text: str, dimension: str) -> float:
-    """A story's true quality on a dimension, standard normal over stories: a part that all dimensions share, one of its
-    own, and for elaboration a part that length explains."""
+    """A story's true quality on a dimension, standard normal over stories: a part that all dimensions share,
+    one of its own, and for elaboration a part that length explains."""
     bank = planted()
     share = bank["raters"]["general"]
     value = share * normal("quality", text) + (1 - share**2) ** 0.5 * normal("quality", dimension, text)
@@ -103,15 +114,17 @@ def quality(text: str, dimension: str) -> float:
 
 
 def demo_ratings(texts, rng: np.random.Generator) -> list[dict]:
-    """What the simulated people answer: one dict a rating {rater, story, language, profile, scores {dimension: 1-5}}.
+    """What the simulated people answer: one dict a rating {rater, story, language, profile, scores
+    {dimension: 1-5}}.
 
-    texts : {story: English text}. Every story gets one rating first, the rest fall at random, no rater reads a story
+    texts : {story: English text}. Every story gets one rating first, the rest fall at random, no rater reads
+        a story
     twice; raters differ in how many stories they read (few read many).
     """
     bank = planted()["raters"]
     machine = {story: is_machine(text) for story, text in texts.items()}
     raters = rng.choice(bank["sessions"], size=bank["ratings"], p=_activity(bank["sessions"]))
-    raters[:bank["sessions"]] = rng.permutation(bank["sessions"])[:len(raters)]
+    raters[: bank["sessions"]] = rng.permutation(bank["sessions"])[: len(raters)]
     profiles = [_profile(rng) for _ in range(bank["sessions"])]
     leaning = rng.normal(0, bank["rater_sd"], bank["sessions"])
     stories = list(rng.permutation(list(texts)))
@@ -122,11 +135,22 @@ def demo_ratings(texts, rng: np.random.Generator) -> list[dict]:
             story = list(texts)[rng.integers(0, len(texts))]
         taken.add((rater, story))
         means = bank["means"]
-        scores = {name: mean[machine[story]] + bank["story_sd"] * quality(texts[story], name) + leaning[rater]
-                  + rng.normal(0, bank["noise_sd"]) for name, mean in means.items()}
-        rows.append({"rater": int(rater), "story": int(story), "profile": profiles[rater],
-                     "language": "en" if rng.uniform() < bank["read_english"] else "it",
-                     "scores": {name: int(np.clip(np.rint(value), 1, 5)) for name, value in scores.items()}})
+        scores = {
+            name: mean[machine[story]]
+            + bank["story_sd"] * quality(texts[story], name)
+            + leaning[rater]
+            + rng.normal(0, bank["noise_sd"])
+            for name, mean in means.items()
+        }
+        rows.append(
+            {
+                "rater": int(rater),
+                "story": int(story),
+                "profile": profiles[rater],
+                "language": "en" if rng.uniform() < bank["read_english"] else "it",
+                "scores": {name: int(np.clip(np.rint(value), 1, 5)) for name, value in scores.items()},
+            }
+        )
     return sorted(rows, key=lambda row: row["rater"])
 
 
@@ -142,8 +166,13 @@ def _judgement(request, text, story):
     value += bank["repetition_sd"] * normal("repetition", request_key(request))
     score = min(5, max(1, round(value)))
     words = story.split()
-    return json.dumps({"score": score, "justification": f"{label} is {'strong' if score > 3 else 'weak'} here",
-                       "excerpt": " ".join(words[:6])})
+    return json.dumps(
+        {
+            "score": score,
+            "justification": f"{label} is {'strong' if score > 3 else 'weak'} here",
+            "excerpt": " ".join(words[:6]),
+        }
+    )
 
 
 def _sentence(stream, style):
@@ -180,8 +209,13 @@ def _phrases():
 @functools.cache
 def _frames() -> dict:
     """{style: regular expressions of its frames}."""
-    return {style: [re.compile(re.sub(r"\\\{\w+\\\}", ".{2,40}?", re.escape(frame.split(" | ")[0])), re.I)
-                    for frame in planted()[style]] for style in ("plain", "polished")}
+    return {
+        style: [
+            re.compile(re.sub(r"\\\{\w+\\\}", ".{2,40}?", re.escape(frame.split(" | ")[0])), re.I)
+            for frame in planted()[style]
+        ]
+        for style in ("plain", "polished")
+    }
 
 
 def _activity(sessions):

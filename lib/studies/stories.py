@@ -1,8 +1,9 @@
 """Stories: the archive read by meaning, and the study's conventions.
 
-The unit of every test is the story: a text in English and its Italian twin (dataset ids 2k + 1 and 2k + 2). A story's
-human score on a dimension is the mean over its ratings, whichever language was read; metrics and judge scores are
-those of the English text. Source: the paper's Methods; data/published/stories.csv for the numbers.
+The unit of every test is the story: a text in English and its Italian twin (dataset ids 2k + 1 and 2k + 2). A
+story's human score on a dimension is the mean over its ratings, whichever language was read; metrics and
+judge scores are those of the English text. Source: the paper's Methods; data/published/stories.csv for the
+numbers.
 """
 
 import json
@@ -16,9 +17,28 @@ from lib.archive import Archive
 from lib.files import write_text_atomic
 
 HUMAN = "human"
-DIMENSIONS = ("authenticity", "effectiveness", "elaboration", "fluency", "flexibility", "novelty", "originality",
-              "surprise", "usefulness", "value", "creativity")
-METRICS = ("creativity_index", "perplexity", "cr_pos", "template_rate", "template_per_token", "ead", "sbert_diversity")
+DIMENSIONS = (
+    "authenticity",
+    "effectiveness",
+    "elaboration",
+    "fluency",
+    "flexibility",
+    "novelty",
+    "originality",
+    "surprise",
+    "usefulness",
+    "value",
+    "creativity",
+)
+METRICS = (
+    "creativity_index",
+    "perplexity",
+    "cr_pos",
+    "template_rate",
+    "template_per_token",
+    "ead",
+    "sbert_diversity",
+)
 LANGUAGES = {"en": "english", "it": "italian"}
 LOWEST, HIGHEST = 1, 5
 TEXTS = ["story", "language", "author", "prompt", "text"]
@@ -26,19 +46,35 @@ PROFILE = ["native_language", "gender", "age", "education", "experience"]
 RATINGS = ["rating", "timestamp", "session", *PROFILE, "story", "language", "author", *DIMENSIONS]
 JUDGEMENTS = ["story", "language", "repetition", *DIMENSIONS]
 # The sheet's columns as the survey of the study wrote them ("native_languge" is theirs).
-SHEET = ["timestamp", "session_id", "native_languge", "gender", "age", "education", "experience", "text_id",
-         "txt_language", "author", "text_evaluated", *DIMENSIONS]
+SHEET = [
+    "timestamp",
+    "session_id",
+    "native_languge",
+    "gender",
+    "age",
+    "education",
+    "experience",
+    "text_id",
+    "txt_language",
+    "author",
+    "text_evaluated",
+    *DIMENSIONS,
+]
 AGES = {"18–24": (18, 24), "25–34": (25, 34), "35–44": (35, 44), "45+": (45, np.inf)}
 
 
 class StoriesError(ValueError):
-    """Data of the study that cannot be used; the message names the story, rating or field and what would be right."""
+    """Data of the study that cannot be used; the message names the story, rating or field and what would be
+    right.
+    """
 
 
 @dataclass
 class Stories:
-    """The study's data: `texts` (columns TEXTS), `ratings` (RATINGS, in the sheet's order), `metrics` (story, language,
-    METRICS) and `judgements` (JUDGEMENTS). `moved` counts the ratings whose story text has changed since."""
+    """The study's data: `texts` (columns TEXTS), `ratings` (RATINGS, in the sheet's order), `metrics` (story,
+    language, METRICS) and `judgements` (JUDGEMENTS). `moved` counts the ratings whose story text has changed
+    since.
+    """
 
     texts: pd.DataFrame
     ratings: pd.DataFrame | None = None
@@ -55,7 +91,9 @@ class Stories:
         return story_scores(self.ratings, self.human().index)
 
     def judge_scores(self) -> pd.DataFrame:
-        """scores[story, dimension] by the judge, of the English text: means over repetitions; NaN where all are void."""
+        """scores[story, dimension] by the judge, of the English text: means over repetitions; NaN where all
+        are void.
+        """
         own = self.judgements[self.judgements["language"] == "en"]
         return story_scores(own, self.human().index)
 
@@ -68,7 +106,9 @@ class Stories:
 
 
 def load_archive(mirror: str = "") -> Stories:
-    """The authors' archive as four tables. Raises ArchiveError for a missing file, StoriesError for a malformed one."""
+    """The authors' archive as four tables. Raises ArchiveError for a missing file, StoriesError for a
+    malformed one.
+    """
     archive = Archive("stories", mirror or None)
     rows = json.loads(archive.path("dataset/dataset_full_200.json").read_text(encoding="utf-8"))
     measured = json.loads(archive.path("results/creativity_metrics.json").read_text(encoding="utf-8"))
@@ -76,35 +116,55 @@ def load_archive(mirror: str = "") -> Stories:
     texts = texts_frame(rows)
     ratings = ratings_frame(sheet, texts)
     place = {(row["story"], row["language"]): row["text"] for row in texts.to_dict("records")}
-    read = [place[story, language] for story, language in zip(ratings["story"], ratings["language"], strict=True)]
+    read = [
+        place[story, language] for story, language in zip(ratings["story"], ratings["language"], strict=True)
+    ]
     moved = int((sheet["text_evaluated"].astype(str).to_numpy() != np.array(read, dtype=object)).sum())
     return Stories(texts, ratings, *measured_frames(measured, texts), moved)
 
 
 def texts_frame(rows) -> pd.DataFrame:
-    """The dataset's rows (id, prompt, lang, text, author) as texts, one row a story and language, in their order.
+    """The dataset's rows (id, prompt, lang, text, author) as texts, one row a story and language, in their
+    order.
 
     Raises StoriesError for an empty text, an unknown language, or twins that disagree on author or prompt.
     """
-    records = [{"story": (int(row["id"]) + 1) // 2, "language": row["lang"], "author": row["author"],
-                "prompt": row["prompt"], "text": row["text"]} for row in rows]
+    records = [
+        {
+            "story": (int(row["id"]) + 1) // 2,
+            "language": row["lang"],
+            "author": row["author"],
+            "prompt": row["prompt"],
+            "text": row["text"],
+        }
+        for row in rows
+    ]
     return check_texts(pd.DataFrame(records, columns=TEXTS))
 
 
 def check_texts(texts: pd.DataFrame, authors=None) -> pd.DataFrame:
     """`texts` itself, once every row can be used.
 
-    `authors`: the known ones, or None for any. Raises StoriesError naming the first story that is wrong, and why.
+    `authors`: the known ones, or None for any. Raises StoriesError naming the first story that is wrong, and
+    why.
     """
     for row in texts.itertuples():
         if not isinstance(row.text, str) or not row.text.strip():
-            raise StoriesError(f"story {row.story} ({row.language}): the text is empty; a story needs at least one word")
+            raise StoriesError(
+                f"story {row.story} ({row.language}): the text is empty; a story needs at least one word"
+            )
         if not isinstance(row.language, str) or not row.language:
-            raise StoriesError(f"story {row.story}: its language is missing; it should be one of {', '.join(LANGUAGES)}")
+            raise StoriesError(
+                f"story {row.story}: its language is missing; it should be one of {', '.join(LANGUAGES)}"
+            )
         if row.language not in LANGUAGES:
-            raise StoriesError(f"story {row.story}: language {row.language!r} is not one of {', '.join(LANGUAGES)}")
+            raise StoriesError(
+                f"story {row.story}: language {row.language!r} is not one of {', '.join(LANGUAGES)}"
+            )
         if authors is not None and row.author not in authors:
-            raise StoriesError(f"story {row.story}: unknown author {row.author!r}; known: {', '.join(authors)}")
+            raise StoriesError(
+                f"story {row.story}: unknown author {row.author!r}; known: {', '.join(authors)}"
+            )
     repeated = texts.duplicated(["story", "language"])
     if repeated.any():
         row = texts[repeated].iloc[0]
@@ -116,17 +176,22 @@ def check_texts(texts: pd.DataFrame, authors=None) -> pd.DataFrame:
 
 
 def ratings_frame(sheet: pd.DataFrame, texts: pd.DataFrame) -> pd.DataFrame:
-    """A sheet of ratings (columns SHEET; order and blanks in names do not matter) as ratings (columns RATINGS).
+    """A sheet of ratings (columns SHEET; order and blanks in names do not matter) as ratings (columns
+    RATINGS).
 
     The language read is that of the text's id; the sheet's own column says "it" for every row of the archive.
-    Raises StoriesError for a missing column, a rating that is not a whole number from 1 to 5, an unknown text, or an
-    author who is not the text's.
+    Raises StoriesError for a missing column, a rating that is not a whole number from 1 to 5, an unknown
+    text, or an author who is not the text's.
     """
     names = {str(name).strip().lower(): name for name in sheet.columns}
     names.setdefault("native_languge", names.get("native_language"))
-    missing = [name for name in SHEET if name not in ("text_evaluated", "txt_language") and names.get(name) is None]
+    missing = [
+        name for name in SHEET if name not in ("text_evaluated", "txt_language") and names.get(name) is None
+    ]
     if missing:
-        raise StoriesError(f"the sheet of ratings lacks the column {missing[0]!r}; it needs {', '.join(SHEET)}")
+        raise StoriesError(
+            f"the sheet of ratings lacks the column {missing[0]!r}; it needs {', '.join(SHEET)}"
+        )
     sheet = sheet.rename(columns={names[name]: name for name in SHEET if names.get(name) is not None})
     sheet = sheet.reset_index(drop=True)
     _check_scores(sheet)
@@ -137,13 +202,23 @@ def ratings_frame(sheet: pd.DataFrame, texts: pd.DataFrame) -> pd.DataFrame:
         if key not in known.index:
             raise StoriesError(f"rating {line + 1}: no story has the text id {sheet['text_id'][line]}")
         if known[key] != sheet["author"][line]:
-            raise StoriesError(f"rating {line + 1}: the sheet says author {sheet['author'][line]!r}, story {key[0]} is by "
-                               f"{known[key]!r}")
-    frame = pd.DataFrame({
-        "rating": np.arange(1, len(sheet) + 1), "timestamp": sheet["timestamp"].astype(str),
-        "session": sheet["session_id"].astype(str), "native_language": sheet["native_languge"],
-        **{name: sheet[name] for name in PROFILE[1:]}, "story": story, "language": language,
-        "author": sheet["author"], **{name: sheet[name].astype(int) for name in DIMENSIONS}})
+            raise StoriesError(
+                f"rating {line + 1}: the sheet says author {sheet['author'][line]!r}, story {key[0]} is by "
+                f"{known[key]!r}"
+            )
+    frame = pd.DataFrame(
+        {
+            "rating": np.arange(1, len(sheet) + 1),
+            "timestamp": sheet["timestamp"].astype(str),
+            "session": sheet["session_id"].astype(str),
+            "native_language": sheet["native_languge"],
+            **{name: sheet[name] for name in PROFILE[1:]},
+            "story": story,
+            "language": language,
+            "author": sheet["author"],
+            **{name: sheet[name].astype(int) for name in DIMENSIONS},
+        }
+    )
     return frame[RATINGS]
 
 
@@ -155,21 +230,28 @@ def measured_frames(measured: dict, texts: pd.DataFrame) -> tuple[pd.DataFrame, 
     count = len(texts)
     for name in METRICS:
         if len(measured.get(name, ())) != count:
-            raise StoriesError(f"creativity_metrics.json: {name!r} has {len(measured.get(name, ()))} values for {count} texts")
+            raise StoriesError(
+                f"creativity_metrics.json: {name!r} has {len(measured.get(name, ()))} values "
+                f"for {count} texts"
+            )
     keys = texts[["story", "language"]].reset_index(drop=True)
     metrics = pd.concat([keys, pd.DataFrame({name: measured[name] for name in METRICS}, dtype=float)], axis=1)
     replies = measured.get("llm_as_a_judge", ())
     if len(replies) != count * len(DIMENSIONS):
-        raise StoriesError(f"creativity_metrics.json: {len(replies)} judge replies for {count} texts and "
-                           f"{len(DIMENSIONS)} dimensions")
+        raise StoriesError(
+            f"creativity_metrics.json: {len(replies)} judge replies for {count} texts and "
+            f"{len(DIMENSIONS)} dimensions"
+        )
     scores = np.full((count, len(DIMENSIONS)), np.nan)
     for place, reply in enumerate(replies):
-        (name, said), = reply.items()
+        ((name, said),) = reply.items()
         row, column = divmod(place, len(DIMENSIONS))
         if name != DIMENSIONS[column]:
             raise StoriesError(f"judge reply {place + 1}: {name!r} where {DIMENSIONS[column]!r} should stand")
         scores[row, column] = _score(said.get("score"), f"judge reply {place + 1}")
-    judgements = pd.concat([keys.assign(repetition=0), pd.DataFrame(scores, columns=list(DIMENSIONS))], axis=1)
+    judgements = pd.concat(
+        [keys.assign(repetition=0), pd.DataFrame(scores, columns=list(DIMENSIONS))], axis=1
+    )
     return metrics, judgements
 
 
@@ -201,8 +283,16 @@ def demographics(ratings: pd.DataFrame) -> pd.DataFrame:
 
 
 LEVELS = {
-    "gender": ("Male", "Female"), "age": tuple(AGES),
-    "education": ("Less than High School", "High School", "Bachelor's Degree", "Master's Degree", "PhD", "Other"),
+    "gender": ("Male", "Female"),
+    "age": tuple(AGES),
+    "education": (
+        "Less than High School",
+        "High School",
+        "Bachelor's Degree",
+        "Master's Degree",
+        "PhD",
+        "Other",
+    ),
     "native_language": ("Italian", "English", "Other"),
     "experience": ("Never used", "Tried out of curiosity", "Occasionally", "Often", "If not daily, almost"),
 }
@@ -215,14 +305,18 @@ def write_texts(path, texts: pd.DataFrame) -> Path:
 
 
 def read_texts(path) -> pd.DataFrame:
-    """Texts as `write_texts` wrote them. Raises StoriesError for a line that is no text, and as `check_texts`."""
+    """Texts as `write_texts` wrote them. Raises StoriesError for a line that is no text, and as
+    `check_texts`.
+    """
     rows = []
     for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):
         try:
             row = json.loads(line)
             rows.append({name: row[name] for name in TEXTS})
         except (ValueError, KeyError, TypeError) as error:
-            raise StoriesError(f"{Path(path).name}, line {number}: not a text with {', '.join(TEXTS)} ({error})") from None
+            raise StoriesError(
+                f"{Path(path).name}, line {number}: not a text with {', '.join(TEXTS)} ({error})"
+            ) from None
     return check_texts(pd.DataFrame(rows, columns=TEXTS))
 
 

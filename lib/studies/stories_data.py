@@ -3,15 +3,25 @@
 import pandas as pd
 
 from lib.studies.stories import Stories, read_texts
-from lib.studies.stories_stages import demo_judgements, demo_ratings, demo_texts, measure
+from lib.studies.stories_measures import demo_ratings, measure
+from lib.studies.stories_stages import demo_judgements, demo_texts
 
 
-def load(p, *, texts: str = "", ratings: str | None = None, judgements: str | None = None, metrics: str | None = None,
-         rng=None) -> Stories:
-    """The tables a notebook asks for: a path is read, "" is the demo's table made in process, None is left out.
+def load(
+    p,
+    *,
+    texts: str = "",
+    ratings: str | None = None,
+    judgements: str | None = None,
+    metrics: str | None = None,
+    rng=None,
+) -> Stories:
+    """The tables a notebook asks for: a path is read, "" is the demo's table made in process, None is left
+    out.
 
-    `p` holds the params the demo needs (those of texts: authors, n_human, n_per_author, words, temperature, max_tokens,
-    translate, translator, seed; of judgements and metrics: theirs). `rng`: the generator of the demo's ratings.
+    `p` holds the params the demo needs (those of texts: authors, n_human, n_per_author, words, temperature,
+    max_tokens, translate, translator, seed; of judgements and metrics: theirs). `rng`: the generator of the
+    demo's ratings.
     """
     data = Stories(read_texts(texts) if texts else demo_texts(p))
     if ratings is not None:

@@ -17,15 +17,28 @@ from lib.textmetrics.templates import common_templates, coverage, cr_pos, templa
 from lib.textmetrics.tokens import sentences, words
 
 TEMPLATE_LENGTH, TOP_TEMPLATES, TAU = 4, 100, 1
-# Distinct lower-cased words in the 400 texts that the authors measured; it is the only whole number that gives their
-# EAD values. The texts released since have 25,809: the Italian ones were revised.
+# Distinct lower-cased words in the 400 texts that the authors measured; it is the only whole number that
+# gives their EAD values. The texts released since have 25,809: the Italian ones were revised.
 RELEASED_VOCABULARY = 26231
 
 
-def compute_metrics(texts, corpus=None, *, scorer=None, vocabulary: int | None = None, tagger: str = "spacy",
-                    length: int = TEMPLATE_LENGTH, top_n: int | None = TOP_TEMPLATES, tau: int = TAU,
-                    as_released: bool = False, precision: str = "exact", cache=None, workers: int = 1) -> pd.DataFrame:
-    """The seven metrics of texts[text]: one row a text, columns METRICS; a metric without its means is left out.
+def compute_metrics(
+    texts,
+    corpus=None,
+    *,
+    scorer=None,
+    vocabulary: int | None = None,
+    tagger: str = "spacy",
+    length: int = TEMPLATE_LENGTH,
+    top_n: int | None = TOP_TEMPLATES,
+    tau: int = TAU,
+    as_released: bool = False,
+    precision: str = "exact",
+    cache=None,
+    workers: int = 1,
+) -> pd.DataFrame:
+    """The seven metrics of texts[text]: one row a text, columns METRICS; a metric without its means is left
+    out.
 
     Parameters
     ----------
@@ -56,12 +69,19 @@ def compute_metrics(texts, corpus=None, *, scorer=None, vocabulary: int | None =
     return pd.DataFrame({name: columns[name] for name in METRICS if name in columns}, dtype=float)
 
 
-def syntax(texts, *, tagger: str = "spacy", length: int = TEMPLATE_LENGTH, top_n: int | None = TOP_TEMPLATES,
-           tau: int = TAU, as_released: bool = False) -> dict:
+def syntax(
+    texts,
+    *,
+    tagger: str = "spacy",
+    length: int = TEMPLATE_LENGTH,
+    top_n: int | None = TOP_TEMPLATES,
+    tau: int = TAU,
+    as_released: bool = False,
+) -> dict:
     """cr_pos, template_rate, template_per_token: {metric: value[text]}.
 
-    As in the archive: templates are sought by the `diversity` package's means (spaCy's words and tags, sentence by
-    sentence), then looked for in the tags that `tagger` gives the text's Treebank words.
+    As in the archive: templates are sought by the `diversity` package's means (spaCy's words and tags,
+    sentence by sentence), then looked for in the tags that `tagger` gives the text's Treebank words.
     """
     tags = tag_words([words(text) for text in texts], tagger)
     found = {name: np.empty(len(texts)) for name in ("cr_pos", "template_rate", "template_per_token")}
@@ -78,11 +98,15 @@ def semantic(texts, *, precision: str = "exact", cache=None) -> np.ndarray:
     parts = [sentences(text) for text in texts]
     vectors = sentence_vectors([part for own in parts for part in own], precision=precision, cache=cache)
     ends = np.cumsum([len(own) for own in parts])
-    return np.array([sbert_diversity(vectors[end - len(own):end]) for own, end in zip(parts, ends, strict=True)])
+    return np.array(
+        [sbert_diversity(vectors[end - len(own) : end]) for own, end in zip(parts, ends, strict=True)]
+    )
 
 
 def lexical(texts, vocabulary: int | None = None) -> np.ndarray:
-    """EAD of texts[text] over lower-cased Treebank words; V is `vocabulary`, or the distinct words of these texts."""
+    """EAD of texts[text] over lower-cased Treebank words; V is `vocabulary`, or the distinct words of these
+    texts.
+    """
     lowered = [words(text.lower()) for text in texts]
     size = vocabulary or len(vocabulary_of(lowered))
     return np.array([ead(own, size) for own in lowered])
@@ -91,7 +115,9 @@ def lexical(texts, vocabulary: int | None = None) -> np.ndarray:
 def _lexical(texts, corpus, scorer, vocabulary, precision, cache) -> dict:
     columns = {"ead": lexical(texts, vocabulary)}
     if corpus is not None:
-        columns["creativity_index"] = np.array([creativity_index(corpus.matches(split(text))) for text in texts])
+        columns["creativity_index"] = np.array(
+            [creativity_index(corpus.matches(split(text))) for text in texts]
+        )
     if scorer is not None:
         columns["perplexity"] = np.array([perplexity(scorer.log_likelihoods(text)) for text in texts])
     columns["sbert_diversity"] = semantic(texts, precision=precision, cache=cache)
@@ -101,8 +127,8 @@ def _lexical(texts, corpus, scorer, vocabulary, precision, cache) -> dict:
 def closeness(computed: pd.DataFrame, archive: pd.DataFrame) -> pd.DataFrame:
     """How near computed metrics come to the archive's, over texts both have (same index).
 
-    One row a metric: texts, `equal` (share within 1e-6), `bias` and `mae` (means of computed - archive and of its
-    size), `largest` difference, and `rho` (Spearman), which is what the paper's correlations depend on.
+    One row a metric: texts, `equal` (share within 1e-6), `bias` and `mae` (means of computed - archive and of
+    its size), `largest` difference, and `rho` (Spearman), which is what the paper's correlations depend on.
     """
     from lib.ranks import spearman
 
@@ -110,6 +136,12 @@ def closeness(computed: pd.DataFrame, archive: pd.DataFrame) -> pd.DataFrame:
     for name in computed.columns:
         ours, theirs = computed[name].to_numpy(float), archive.loc[computed.index, name].to_numpy(float)
         gap = ours - theirs
-        rows[name] = {"texts": len(gap), "equal": float((np.abs(gap) < 1e-6).mean()), "bias": gap.mean(),
-                      "mae": np.abs(gap).mean(), "largest": np.abs(gap).max(), "rho": spearman(ours, theirs)}
+        rows[name] = {
+            "texts": len(gap),
+            "equal": float((np.abs(gap) < 1e-6).mean()),
+            "bias": gap.mean(),
+            "mae": np.abs(gap).mean(),
+            "largest": np.abs(gap).max(),
+            "rho": spearman(ours, theirs),
+        }
     return pd.DataFrame(rows).T

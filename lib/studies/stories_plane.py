@@ -9,7 +9,9 @@ from lib.numeric import average_ranks
 
 
 class Plane(NamedTuple):
-    """scores[story, component] (unit variance), loadings[measure, component] (correlations), share[component] of variance."""
+    """scores[story, component] (unit variance), loadings[measure, component] (correlations), share[component]
+    of variance.
+    """
 
     scores: pd.DataFrame
     loadings: pd.DataFrame
@@ -19,8 +21,8 @@ class Plane(NamedTuple):
 def principal_plane(measures: pd.DataFrame, components: int = 2) -> Plane:
     """Principal components of the standardised ranks of measures[story, measure].
 
-    Incomplete stories and constant measures are left out. A component's sign is fixed so that its loadings sum to a
-    positive number. Raises ValueError where fewer than two stories or measures are left.
+    Incomplete stories and constant measures are left out. A component's sign is fixed so that its loadings
+    sum to a positive number. Raises ValueError where fewer than two stories or measures are left.
     """
     complete = measures.dropna()
     varied = complete.loc[:, complete.nunique() > 1]
@@ -32,5 +34,8 @@ def principal_plane(measures: pd.DataFrame, components: int = 2) -> Plane:
     loadings = right.T * singular / np.sqrt(len(standard))
     signs = np.where(loadings.sum(axis=0) < 0, -1.0, 1.0)
     keep = slice(0, min(components, len(singular)))
-    return Plane(pd.DataFrame((left * np.sqrt(len(standard)) * signs)[:, keep], index=varied.index),
-                 pd.DataFrame((loadings * signs)[:, keep], index=varied.columns), singular**2 / (singular**2).sum())
+    return Plane(
+        pd.DataFrame((left * np.sqrt(len(standard)) * signs)[:, keep], index=varied.index),
+        pd.DataFrame((loadings * signs)[:, keep], index=varied.columns),
+        singular**2 / (singular**2).sum(),
+    )

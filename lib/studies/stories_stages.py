@@ -1,8 +1,6 @@
 """Stories: the stages that make the data, whatever the source: texts, judgements, ratings, metrics."""
 
 import functools
-import hashlib
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,17 +8,14 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from lib.files import write_csv_atomic
 from lib.models import Ledger, Request, run_stage
 from lib.models.replies import score_from_reply
 from lib.paths import DATA, from_root
 from lib.sources import budget_for, check_source, endpoint_for
 from lib.studies import stories
 from lib.studies.stories import DIMENSIONS, HIGHEST, HUMAN, LOWEST, StoriesError
-from lib.textmetrics.creativity_index import LocalCorpus
 
 INSTRUMENTS = DATA / "instruments" / "stories"
-CACHE = "build/cache/stories"
 
 
 @dataclass
@@ -44,14 +39,15 @@ def dimensions() -> dict:
     return {entry["id"]: entry for entry in entries}
 
 
-# texts -----------------------------------------------------------------------------------------------------------------
+# texts
 
 
 def generate(p, *, source: str, profile: str, out, mirror: str = "") -> Stage:
-    """Stories with their Italian twins (columns lib.studies.stories.TEXTS); people's are 1 … n_human, then each model's.
+    """Stories with their Italian twins (columns lib.studies.stories.TEXTS); people's are 1 … n_human, then
+    each model's.
 
-    `p` holds authors, n_human, n_per_author, prompts_file, words, temperature, max_tokens, translate, translator, seed.
-    Live, the stories by people are the archive's; simulated, they are simulated too.
+    `p` holds authors, n_human, n_per_author, prompts_file, words, temperature, max_tokens, translate,
+    translator, seed. Live, the stories by people are the archive's; simulated, they are simulated too.
     """
     if check_source(source) == "archive":
         return Stage(stories.load_archive(mirror).texts)
@@ -59,40 +55,63 @@ def generate(p, *, source: str, profile: str, out, mirror: str = "") -> Stage:
     requests = [story_request(p, row) for row in plan if row["story"] not in given]
     written, report = _ask(requests, "writing", source=source, profile=profile, out=out)
     rows = [{**row, "language": "en", "text": given[row["story"]]} for row in plan if row["story"] in given]
-    rows += [{**request.tag, "language": "en", "text": reply.text.strip()} for request, reply
-             in zip(requests, written, strict=True) if reply.void_reason is None and reply.text.strip()]
+    rows += [
+        {**request.tag, "language": "en", "text": reply.text.strip()}
+        for request, reply in zip(requests, written, strict=True)
+        if reply.void_reason is None and reply.text.strip()
+    ]
     if p.translate:
         wanted = [translation_request(p, row) for row in rows]
         turned, _ = _ask(wanted, "translating", source=source, profile=profile, out=out)
-        rows += [{**request.tag, "language": "it", "text": reply.text.strip()} for request, reply
-                 in zip(wanted, turned, strict=True) if reply.void_reason is None and reply.text.strip()]
+        rows += [
+            {**request.tag, "language": "it", "text": reply.text.strip()}
+            for request, reply in zip(wanted, turned, strict=True)
+            if reply.void_reason is None and reply.text.strip()
+        ]
     table = pd.DataFrame(rows, columns=stories.TEXTS).sort_values(["story", "language"], ignore_index=True)
     return Stage(stories.check_texts(table, [HUMAN, *p.authors]), report)
 
 
 def story_request(p, row) -> Request:
-    """The request for one story; `row` holds story, author, prompt. The length asked for is drawn by story and seed."""
+    """The request for one story; `row` holds story, author, prompt. The length asked for is drawn by story
+    and seed.
+    """
     low, high = p.words
     words = int(np.random.default_rng([p.seed, row["story"]]).integers(low, high + 1))
     text = prompts()["generation"].format(prompt=row["prompt"], words=words)
-    return Request(p.authors.get(row["author"], HUMAN), [{"role": "user", "content": text}], temperature=p.temperature,
-                   max_tokens=p.max_tokens, seed=p.seed + row["story"], tag=dict(row))
+    return Request(
+        p.authors.get(row["author"], HUMAN),
+        [{"role": "user", "content": text}],
+        temperature=p.temperature,
+        max_tokens=p.max_tokens,
+        seed=p.seed + row["story"],
+        tag=dict(row),
+    )
 
 
 def translation_request(p, row) -> Request:
-    """The request for a story's Italian twin: of its author in the same conversation, or of the translator."""
+    """The request for a story's Italian twin: of its author in the same conversation, or of the
+    translator.
+    """
     tag = {name: row[name] for name in ("story", "author", "prompt")}
     if row["author"] == HUMAN:
         messages = [{"role": "user", "content": prompts()["human_translation"].format(text=row["text"])}]
         return Request(p.translator, messages, max_tokens=p.max_tokens, seed=p.seed, tag=tag)
     asked = story_request(p, tag)
-    messages = [*asked.content["messages"], {"role": "assistant", "content": row["text"]},
-                {"role": "user", "content": prompts()["translation"]}]
-    return Request(asked.model, messages, temperature=p.temperature, max_tokens=p.max_tokens, seed=asked.seed, tag=tag)
+    messages = [
+        *asked.content["messages"],
+        {"role": "assistant", "content": row["text"]},
+        {"role": "user", "content": prompts()["translation"]},
+    ]
+    return Request(
+        asked.model, messages, temperature=p.temperature, max_tokens=p.max_tokens, seed=asked.seed, tag=tag
+    )
 
 
 def planned(p, out: Path) -> dict:
-    """{stage: requests} of a live run; a story that is not written yet is stood in for by one of usual length."""
+    """{stage: requests} of a live run; a story that is not written yet is stood in for by one of usual
+    length.
+    """
     table = Path(out) / "stories" / "texts.jsonl"
     plan, given = _plan(p, "endpoint", "")
     asked = [story_request(p, row) for row in plan if row["story"] not in given]
@@ -101,7 +120,9 @@ def planned(p, out: Path) -> dict:
     texts = stories.read_texts(table) if table.is_file() else pd.DataFrame(rows, columns=stories.TEXTS)
     stages = {"writing": asked, "judging": judge_requests(p, texts)}
     if p.translate:
-        stages["translating"] = [translation_request(p, row) for row in stories.english(texts).to_dict("records")]
+        stages["translating"] = [
+            translation_request(p, row) for row in stories.english(texts).to_dict("records")
+        ]
     return stages
 
 
@@ -119,33 +140,52 @@ def demo_texts(p) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=stories.TEXTS)
 
 
-# judgements ------------------------------------------------------------------------------------------------------------
+# judgements
 
 
 def judge(p, texts: pd.DataFrame, *, source: str, profile: str, out, mirror: str = "") -> Stage:
-    """Scores by the judge of every English story, dimension and repetition (columns lib.studies.stories.JUDGEMENTS).
+    """Scores by the judge of every English story, dimension and repetition (columns
+    lib.studies.stories.JUDGEMENTS).
 
-    `p` holds judge, repetitions, judge_temperature, judge_top_p, judge_max_tokens, retries_on_invalid, seed. A reply that
-    cannot be used is asked again `p.retries_on_invalid` times, then its score is missing.
+    `p` holds judge, repetitions, judge_temperature, judge_top_p, judge_max_tokens, retries_on_invalid, seed.
+    A reply that cannot be used is asked again `p.retries_on_invalid` times, then its score is missing.
     """
     if check_source(source) == "archive":
         made = stories.load_archive(mirror).judgements
         return Stage(made[made["language"] == "en"].reset_index(drop=True))
     requests = judge_requests(p, texts)
-    replies, report = _ask(requests, "judging", source=source, profile=profile, out=out, parse=score,
-                           retries_on_invalid=p.retries_on_invalid)
+    replies, report = _ask(
+        requests,
+        "judging",
+        source=source,
+        profile=profile,
+        out=out,
+        parse=score,
+        retries_on_invalid=p.retries_on_invalid,
+    )
     values = [reply.parsed["score"] if reply.void_reason is None else np.nan for reply in replies]
     return Stage(judgements_frame(requests, values), report)
 
 
 def judge_requests(p, texts: pd.DataFrame) -> list[Request]:
-    """One request a story, repetition and dimension: a fresh context with the definition of that dimension alone."""
-    return [Request(p.judge, [{"role": "system", "content": prompts()["judge_system"]}, {"role": "user", "content": user}],
-                    temperature=p.judge_temperature, top_p=p.judge_top_p, max_tokens=p.judge_max_tokens,
-                    seed=p.seed + repetition, sample=repetition,
-                    tag={"story": row.story, "repetition": repetition, "dimension": name})
-            for row in stories.english(texts).itertuples(index=False) for repetition in range(p.repetitions)
-            for name, user in _questions(row.text).items()]
+    """One request a story, repetition and dimension: a fresh context with the definition of that dimension
+    alone.
+    """
+    return [
+        Request(
+            p.judge,
+            [{"role": "system", "content": prompts()["judge_system"]}, {"role": "user", "content": user}],
+            temperature=p.judge_temperature,
+            top_p=p.judge_top_p,
+            max_tokens=p.judge_max_tokens,
+            seed=p.seed + repetition,
+            sample=repetition,
+            tag={"story": row.story, "repetition": repetition, "dimension": name},
+        )
+        for row in stories.english(texts).itertuples(index=False)
+        for repetition in range(p.repetitions)
+        for name, user in _questions(row.text).items()
+    ]
 
 
 def score(text: str):
@@ -156,7 +196,9 @@ def score(text: str):
 def judgements_frame(requests, values) -> pd.DataFrame:
     """values[request] as a table, one row a story and repetition; a void score is missing."""
     tags = pd.DataFrame([request.tag for request in requests]).assign(value=values)
-    wide = tags.pivot(index=["story", "repetition"], columns="dimension", values="value").reindex(columns=list(DIMENSIONS))
+    wide = tags.pivot(index=["story", "repetition"], columns="dimension", values="value").reindex(
+        columns=list(DIMENSIONS)
+    )
     return wide.reset_index().assign(language="en").rename_axis(columns=None)[stories.JUDGEMENTS]
 
 
@@ -165,145 +207,55 @@ def demo_judgements(p, texts: pd.DataFrame) -> pd.DataFrame:
     from lib.simulate.stories import respond
 
     requests = judge_requests(p, texts)
-    return judgements_frame(requests, [score(respond(request.content).text).values["score"] for request in requests])
-
-
-# ratings and metrics ---------------------------------------------------------------------------------------------------
-
-
-def collect(texts: pd.DataFrame, rng: np.random.Generator, *, source: str, sheet: str = "", mirror: str = "") -> Stage:
-    """Ratings by people (columns lib.studies.stories.RATINGS): the archive's, the simulated people's, or those of a
-    sheet that the form exported (`sheet`, .xlsx or .csv)."""
-    if check_source(source) == "archive":
-        return Stage(stories.load_archive(mirror).ratings)
-    if sheet:
-        read = pd.read_csv if str(sheet).endswith(".csv") else pd.read_excel
-        return Stage(stories.ratings_frame(read(sheet), texts))
-    if source == "endpoint":
-        raise StoriesError("no ratings yet: collect them with `python -m lib.survey serve --texts …/stories/texts.jsonl`, "
-                           "export the sheet, and name it in params/live.yaml (stories: {ratings_sheet: …})")
-    return Stage(demo_ratings(texts, rng))
-
-
-def demo_ratings(texts: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
-    """The simulated people's ratings, through the sheet that the form would export."""
-    from lib.simulate.stories import demo_ratings as answers
-
-    by_story = stories.english(texts)
-    rows = [{"timestamp": f"2026-02-01 00:00:{place % 60:02d}", "session_id": f"rater-{row['rater'] + 1:03d}",
-             "native_languge": row["profile"]["native_language"],
-             **{name: row["profile"][name] for name in ("gender", "age", "education", "experience")},
-             "text_id": 2 * row["story"] - (row["language"] == "en"), "txt_language": row["language"],
-             "author": by_story.at[row["story"], "author"], "text_evaluated": "", **row["scores"]}
-            for place, row in enumerate(answers(dict(by_story["text"]), rng))]
-    return stories.ratings_frame(pd.DataFrame(rows, columns=stories.SHEET), texts)
-
-
-def measure(p, texts: pd.DataFrame, *, source: str, mirror: str = "", cache: str = CACHE) -> Stage:
-    """The seven metrics of every English story, columns story and METRICS: computed, or the archive's.
-
-    `p` holds the metrics' settings. What was computed is kept below `cache` by the content of texts and settings.
-    """
-    if check_source(source) == "archive":
-        made = stories.load_archive(mirror).metrics
-        return Stage(made[made["language"] == "en"].drop(columns="language").reset_index(drop=True))
-    own = stories.english(texts)
-    settings = {name: getattr(p, name) for name in ("shortest", "longest", "corpus", "corpus_texts", "template_length",
-                                                    "top_templates", "tau", "vocabulary", "perplexity_model", "tagger")}
-    digest = hashlib.sha256(json.dumps([settings, list(own["text"])], sort_keys=True).encode()).hexdigest()
-    path = Path(from_root(cache)) / f"metrics-{digest[:24]}.csv"
-    if not path.is_file():
-        write_csv_atomic(path, _measured(p, own, path.parent))
-    return Stage(pd.read_csv(path))
-
-
-def reference(p):
-    """The Creativity Index's reference corpus: a folder of texts, infini-gram's interface, or the demo's own corpus."""
-    if p.corpus == "infini-gram":
-        from lib.textmetrics.infinigram import InfiniGramAPI
-
-        return SearchedCorpus(InfiniGramAPI().contains, p.shortest, p.longest)
-    return LocalCorpus.build_folder(from_root(p.corpus)) if p.corpus else LocalCorpus.build(demo_corpus(p.corpus_texts))
-
-
-@dataclass(frozen=True)
-class SearchedCorpus:
-    """A corpus that can only say whether a phrase occurs, searched by DJ Search."""
-
-    contains: object
-    shortest: int
-    longest: int
-
-    def matches(self, words) -> np.ndarray:
-        """matches[start], capped at `longest`."""
-        from lib.textmetrics.creativity_index import dj_search
-
-        return dj_search(words, self.contains, self.shortest, self.longest)[0]
-
-
-def demo_corpus(count: int) -> list[str]:
-    """What the simulated web holds: stories by people and models that are not in the study."""
-    from lib.simulate.stories import AUTHORS, PEOPLE, write_story, writing_prompt
-
-    authors = [PEOPLE, *AUTHORS]
-    return [write_story(authors[number % len(authors)], writing_prompt(400 + number), -1 - number) for number in range(count)]
-
-
-def _measured(p, own, folder) -> pd.DataFrame:
-    from lib.studies.stories_metrics import compute_metrics  # torch and spaCy load only here
-    from lib.textmetrics.creativity_index import split
-    from lib.textmetrics.ngram_model import NgramModel
-    from lib.textmetrics.perplexity import CausalModel
-
-    corpus = reference(p)
-    if p.perplexity_model:
-        scorer = CausalModel(p.perplexity_model)
-    else:
-        scorer = _SplitScorer(NgramModel([split(text) for text in demo_corpus(p.corpus_texts)]), split)
-    frame = compute_metrics(list(own["text"]), corpus, scorer=scorer, vocabulary=p.vocabulary, tagger=p.tagger,
-                            length=p.template_length, top_n=p.top_templates, tau=p.tau, cache=folder / "embeddings.sqlite")
-    return frame.assign(story=list(own.index))[["story", *frame.columns]]
-
-
-@dataclass(frozen=True)
-class _SplitScorer:
-    """A model of words as something that scores texts."""
-
-    model: object
-    split: object
-
-    def log_likelihoods(self, text):
-        return self.model.log_likelihoods(self.split(text))
+    return judgements_frame(
+        requests, [score(respond(request.content).text).values["score"] for request in requests]
+    )
 
 
 def _plan(p, source, mirror) -> tuple[list[dict], dict]:
-    """([{story, author, prompt}] of all stories, {story: text} of those that are given and need not be asked for)."""
+    """([{story, author, prompt}] of all stories, {story: text} of those that are given and need not be asked
+    for).
+    """
     authors = [HUMAN] * p.n_human + [author for author in p.authors for _ in range(p.n_per_author)]
     if source == "simulated":
         from lib.simulate.stories import writing_prompt
 
-        return [{"story": number, "author": author, "prompt": writing_prompt(number - 1)}
-                for number, author in enumerate(authors, 1)], {}
+        return [
+            {"story": number, "author": author, "prompt": writing_prompt(number - 1)}
+            for number, author in enumerate(authors, 1)
+        ], {}
     known = stories.english(stories.load_archive(mirror).texts)
     people = known[known["author"] == HUMAN].head(p.n_human)
     if p.prompts_file:
-        asked = [line.strip() for line in from_root(p.prompts_file).read_text(encoding="utf-8").splitlines() if line.strip()]
+        asked = [
+            line.strip()
+            for line in from_root(p.prompts_file).read_text(encoding="utf-8").splitlines()
+            if line.strip()
+        ]
     else:
         asked = list(known.loc[known["author"] != HUMAN, "prompt"])
     needed = len(p.authors) * p.n_per_author
     if len(asked) < needed:
-        raise StoriesError(f"{needed} writing prompts are needed, {p.prompts_file or 'the archive'} has {len(asked)}")
+        raise StoriesError(
+            f"{needed} writing prompts are needed, {p.prompts_file or 'the archive'} has {len(asked)}"
+        )
     lines = [*people["prompt"], *asked[:needed]]
-    plan = [{"story": number, "author": author, "prompt": line}
-            for number, (author, line) in enumerate(zip(authors, lines, strict=False), 1)]
+    plan = [
+        {"story": number, "author": author, "prompt": line}
+        for number, (author, line) in enumerate(zip(authors, lines, strict=False), 1)
+    ]
     return plan, dict(zip(range(1, len(people) + 1), people["text"], strict=True))
 
 
 def _questions(text) -> dict:
     """{dimension: the judge's user message about this text}."""
     template = prompts()["judge_user"]
-    return {name: template.replace("{label}", entry["label"]).replace("{definition}", entry["definition"].strip())
-            .replace("{text}", text) for name, entry in dimensions().items()}
+    return {
+        name: template.replace("{label}", entry["label"])
+        .replace("{definition}", entry["definition"].strip())
+        .replace("{text}", text)
+        for name, entry in dimensions().items()
+    }
 
 
 def _ask(requests, label, *, source, profile, out, **options):

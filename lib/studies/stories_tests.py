@@ -11,7 +11,8 @@ HALF = ("human_texts", "human_texts_se", "ai_texts", "ai_texts_se", "p")
 
 
 def half(scores: pd.DataFrame, human) -> pd.DataFrame:
-    """One half of Table 1: index dimension, columns HALF, from scores[story, dimension] and human[story] (booleans).
+    """One half of Table 1: index dimension, columns HALF, from scores[story, dimension] and human[story]
+    (booleans).
 
     Means and standard errors (sample deviation over the root of the number) over stories; p by the two-sided
     Mann-Whitney U test between stories by people and by models, with corrections for ties and continuity.
@@ -29,23 +30,32 @@ def half(scores: pd.DataFrame, human) -> pd.DataFrame:
 def variants(ratings: pd.DataFrame, snapshot: int) -> pd.DataFrame:
     """Two-sided p values of people's and models' stories under plausible readings of "Mann-Whitney U Test".
 
-    Index: what was tested; columns DIMENSIONS. The unit is the story and its mean rating unless the index says
-    otherwise; `snapshot` is the number of first ratings of the last reading.
+    Index: what was tested; columns DIMENSIONS. The unit is the story and its mean rating unless the index
+    says otherwise; `snapshot` is the number of first ratings of the last reading.
     """
     rows = {}
-    for label, unit, middle in (("story mean", "story", "mean"), ("story median", "story", "median"),
-                                ("text mean (languages apart)", ["story", "language"], "mean"),
-                                ("single ratings", "rating", "mean")):
+    for label, unit, middle in (
+        ("story mean", "story", "mean"),
+        ("story median", "story", "median"),
+        ("text mean (languages apart)", ["story", "language"], "mean"),
+        ("single ratings", "rating", "mean"),
+    ):
         groups = ratings.groupby(unit)
         table = groups[list(DIMENSIONS)].agg(middle)
         rows[label] = _tests(table, groups["author"].first() == HUMAN)
     means = ratings.groupby("story")[list(DIMENSIONS)].mean()
     human = ratings.groupby("story")["author"].first() == HUMAN
     for label, test in (
-            ("no correction for continuity", lambda a, b: stats.mannwhitneyu(a, b, method="asymptotic", use_continuity=False)),
-            ("exact, ties ignored", lambda a, b: stats.mannwhitneyu(a, b, method="exact")),
-            ("Welch's t", lambda a, b: stats.ttest_ind(a, b, equal_var=False)), ("Student's t", stats.ttest_ind),
-            ("Brunner-Munzel", stats.brunnermunzel), ("Kolmogorov-Smirnov", stats.ks_2samp)):
+        (
+            "no correction for continuity",
+            lambda a, b: stats.mannwhitneyu(a, b, method="asymptotic", use_continuity=False),
+        ),
+        ("exact, ties ignored", lambda a, b: stats.mannwhitneyu(a, b, method="exact")),
+        ("Welch's t", lambda a, b: stats.ttest_ind(a, b, equal_var=False)),
+        ("Student's t", stats.ttest_ind),
+        ("Brunner-Munzel", stats.brunnermunzel),
+        ("Kolmogorov-Smirnov", stats.ks_2samp),
+    ):
         rows[label] = _tests(means, human, test)
     rows["means rounded to whole points"] = _tests(means.round(0), human)
     only = ratings.drop_duplicates(["session", "story"])
@@ -55,15 +65,21 @@ def variants(ratings: pd.DataFrame, snapshot: int) -> pd.DataFrame:
 
 
 def prefix_scan(ratings: pd.DataFrame, counts) -> pd.DataFrame:
-    """The same test on the first `count` ratings of the sheet, for each of counts: index count, columns DIMENSIONS."""
+    """The same test on the first `count` ratings of the sheet, for each of counts: index count, columns
+    DIMENSIONS.
+    """
     rows = {count: _tests(*_first(ratings, count)) for count in counts}
     return pd.DataFrame(rows, index=list(DIMENSIONS)).T.rename_axis("ratings")
 
 
 def matched(found: pd.DataFrame, printed: pd.Series, decimals: int = 3) -> pd.DataFrame:
-    """How each row of p values stands to the printed ones: `equal` at the printed rounding, `largest` difference."""
+    """How each row of p values stands to the printed ones: `equal` at the printed rounding, `largest`
+    difference.
+    """
     gap = (found - printed.reindex(found.columns)).abs()
-    return pd.DataFrame({"equal": (gap <= 0.5 * 10.0**-decimals + 1e-12).sum(axis=1), "largest": gap.max(axis=1)})
+    return pd.DataFrame(
+        {"equal": (gap <= 0.5 * 10.0**-decimals + 1e-12).sum(axis=1), "largest": gap.max(axis=1)}
+    )
 
 
 def _first(ratings, count):
@@ -74,5 +90,11 @@ def _first(ratings, count):
 
 def _tests(table, human, test=None) -> list[float]:
     test = test or mann_whitney
-    return [float(test(table[name][human].to_numpy(), table[name][~human].to_numpy()).p if test is mann_whitney
-                  else test(table[name][human], table[name][~human]).pvalue) for name in DIMENSIONS]
+    return [
+        float(
+            test(table[name][human].to_numpy(), table[name][~human].to_numpy()).p
+            if test is mann_whitney
+            else test(table[name][human], table[name][~human]).pvalue
+        )
+        for name in DIMENSIONS
+    ]

@@ -3,8 +3,9 @@
     python -m lib.survey serve --texts build/demo/stories/texts.jsonl --db survey.sqlite
     python -m lib.survey export --db survey.sqlite --out ratings.xlsx
 
-Blind (no page and no answer says who wrote a story), anonymous (a rater is a random number; no address or device is
-kept), resumable (the page keeps the rater's token and unsent ratings). `store` is the database, `app` the web side.
+Blind (no page and no answer says who wrote a story), anonymous (a rater is a random number; no address or
+device is kept), resumable (the page keeps the rater's token and unsent ratings). `store` is the database,
+`app` the web side.
 """
 
 

@@ -1,4 +1,6 @@
-"""Run the survey: python -m lib.survey serve --texts texts.jsonl --db survey.sqlite, and export what came in."""
+"""Run the survey: python -m lib.survey serve --texts texts.jsonl --db survey.sqlite, and export what came
+in.
+"""
 
 import argparse
 import sys
@@ -23,7 +25,9 @@ def main(arguments=None) -> int:
     import uvicorn
 
     print(f"{count or 'the same'} stories; http://{options.host}:{options.port}/", flush=True)
-    uvicorn.run(create_app(store), host=options.host, port=options.port, access_log=False, log_level="warning")
+    uvicorn.run(
+        create_app(store), host=options.host, port=options.port, access_log=False, log_level="warning"
+    )
     return 0
 
 
@@ -31,10 +35,16 @@ def _parser():
     parser = argparse.ArgumentParser(prog="python -m lib.survey", description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
     serve = commands.add_parser("serve", help="serve the form")
-    serve.add_argument("--texts", help="stories to rate: texts.jsonl as notebooks/stories/01_generate writes it")
-    serve.add_argument("--host", default="127.0.0.1", help="127.0.0.1: this machine alone; put TLS in front of it elsewhere")
+    serve.add_argument(
+        "--texts", help="stories to rate: texts.jsonl as notebooks/stories/01_generate writes it"
+    )
+    serve.add_argument(
+        "--host", default="127.0.0.1", help="127.0.0.1: this machine alone; put TLS in front of it elsewhere"
+    )
     serve.add_argument("--port", type=int, default=8765)
-    serve.add_argument("--balanced", action="store_true", help="pick at random among the stories with the fewest ratings")
+    serve.add_argument(
+        "--balanced", action="store_true", help="pick at random among the stories with the fewest ratings"
+    )
     export = commands.add_parser("export", help="write the ratings as .xlsx or .csv")
     export.add_argument("--out", required=True)
     for command in (serve, export):

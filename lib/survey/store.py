@@ -1,7 +1,7 @@
 """The survey's database: stories, sessions, and ratings, in one SQLite file.
 
-Every answer is committed before it is confirmed. A session holds one story at a time, so a reload shows the same one,
-and the same story cannot be rated twice by one person however often the button is pressed.
+Every answer is committed before it is confirmed. A session holds one story at a time, so a reload shows the
+same one, and the same story cannot be rated twice by one person however often the button is pressed.
 """
 
 import sqlite3
@@ -20,20 +20,22 @@ LONGEST_ANSWER = 60
 _SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS texts (story INTEGER, language TEXT, handle TEXT NOT NULL, author TEXT NOT NULL,
     prompt TEXT NOT NULL, text TEXT NOT NULL, PRIMARY KEY (story, language));
-CREATE TABLE IF NOT EXISTS sessions (token TEXT PRIMARY KEY, session TEXT UNIQUE NOT NULL, begun TEXT NOT NULL,
-    language TEXT NOT NULL, {", ".join(f"{name} TEXT NOT NULL" for name in QUESTIONS)},
+CREATE TABLE IF NOT EXISTS sessions (token TEXT PRIMARY KEY, session TEXT UNIQUE NOT NULL,
+    begun TEXT NOT NULL, language TEXT NOT NULL, {", ".join(f"{name} TEXT NOT NULL" for name in QUESTIONS)},
     current INTEGER, finished INTEGER NOT NULL DEFAULT 0);
-CREATE TABLE IF NOT EXISTS ratings (number INTEGER PRIMARY KEY AUTOINCREMENT, token TEXT NOT NULL REFERENCES sessions,
+CREATE TABLE IF NOT EXISTS ratings (number INTEGER PRIMARY KEY AUTOINCREMENT,
+    token TEXT NOT NULL REFERENCES sessions,
     story INTEGER NOT NULL, language TEXT NOT NULL, timestamp TEXT NOT NULL,
-    {", ".join(f"{name} INTEGER NOT NULL CHECK ({name} BETWEEN {LOWEST} AND {HIGHEST})" for name in DIMENSIONS)},
+    {", ".join(f"{name} INTEGER NOT NULL CHECK ({name} BETWEEN {LOWEST} AND {HIGHEST})"
+               for name in DIMENSIONS)},
     UNIQUE (token, story));
 """
 
 
 class Store:
-    """One survey. `fresh()` gives session numbers and handles (random), `now()` the time as text, `pick(n)` a place
-    below n: handed in, so that a test or the demo can repeat a survey to the letter. `balanced` picks among the stories
-    that have the fewest ratings (still at random): few raters then reach every story."""
+    """One survey. `fresh()` gives session numbers and handles (random), `now()` the time as text, `pick(n)` a
+    place below n: handed in, so that a test or the demo can repeat a survey to the letter. `balanced` picks
+    among the stories that have the fewest ratings (still at random): few raters then reach every story."""
 
     def __init__(self, path, *, fresh, now, pick, balanced: bool = False):
         self.path, self.fresh, self.now, self.pick, self.balanced = Path(path), fresh, now, pick, balanced
@@ -43,21 +45,28 @@ class Store:
             database.executescript(_SCHEMA)
 
     def add_texts(self, texts: pd.DataFrame) -> int:
-        """Put stories (columns TEXTS) into the survey; those that are there stay. Returns how many there are now.
+        """Put stories (columns TEXTS) into the survey; those that are there stay. Returns how many there are
+        now.
 
-        Raises StoriesError for a text that cannot be used, SurveyError where a story's text has changed since.
+        Raises StoriesError for a text that cannot be used, SurveyError where a story's text has changed
+        since.
         """
         check_texts(texts)
         with self._open() as database:
             for row in texts[TEXTS].itertuples(index=False):
-                known = database.execute("SELECT text FROM texts WHERE story = ? AND language = ?",
-                                         (row.story, row.language)).fetchone()
+                known = database.execute(
+                    "SELECT text FROM texts WHERE story = ? AND language = ?", (row.story, row.language)
+                ).fetchone()
                 if known and known[0] != row.text:
-                    raise SurveyError(f"story {row.story} ({row.language}) is in the survey with another text: "
-                                      "ratings of two texts must not be mixed; start a new database")
+                    raise SurveyError(
+                        f"story {row.story} ({row.language}) is in the survey with another text: "
+                        "ratings of two texts must not be mixed; start a new database"
+                    )
                 if not known:
-                    database.execute("INSERT INTO texts VALUES (?, ?, ?, ?, ?, ?)",
-                                     (row.story, row.language, self.fresh(), row.author, row.prompt, row.text))
+                    database.execute(
+                        "INSERT INTO texts VALUES (?, ?, ?, ?, ?, ?)",
+                        (row.story, row.language, self.fresh(), row.author, row.prompt, row.text),
+                    )
             return database.execute("SELECT count(DISTINCT story) FROM texts").fetchone()[0]
 
     def begin(self, answers: dict) -> str:
@@ -69,14 +78,19 @@ class Store:
             raise SurveyError("please agree to take part first", "consent")
         language = answers.get("language")
         if language not in LANGUAGES:
-            raise SurveyError(f"language should be one of {', '.join(LANGUAGES)}, not {language!r}", "language")
+            raise SurveyError(
+                f"language should be one of {', '.join(LANGUAGES)}, not {language!r}", "language"
+            )
         values = [_answer(name, answers.get(name)) for name in QUESTIONS]
         token, session = self.fresh(), self.fresh()
         with self._open() as database:
             if not database.execute("SELECT 1 FROM texts WHERE language = ?", (language,)).fetchone():
                 raise SurveyError(f"there are no stories in language {language!r} in this survey", "language")
-            database.execute(f"INSERT INTO sessions (token, session, begun, language, {', '.join(QUESTIONS)}) "
-                             f"VALUES (?, ?, ?, ?{', ?' * len(QUESTIONS)})", (token, session, self.now(), language, *values))
+            database.execute(
+                f"INSERT INTO sessions (token, session, begun, language, {', '.join(QUESTIONS)}) "
+                f"VALUES (?, ?, ?, ?{', ?' * len(QUESTIONS)})",
+                (token, session, self.now(), language, *values),
+            )
         return token
 
     def status(self, token: str) -> dict:
@@ -85,41 +99,59 @@ class Store:
             return self._session(database, token)
 
     def story(self, token: str, language: str | None = None) -> dict | None:
-        """The session's current story {handle, prompt, text, language}, picked at random from those it has not rated;
-        None where none is left. `language` switches the session's language."""
+        """The session's current story {handle, prompt, text, language}, picked at random from those it has
+        not rated; None where none is left. `language` switches the session's language."""
         with self._open() as database:
             session = self._session(database, token)
             if language is not None:
                 if language not in LANGUAGES:
-                    raise SurveyError(f"language should be one of {', '.join(LANGUAGES)}, not {language!r}", "language")
+                    raise SurveyError(
+                        f"language should be one of {', '.join(LANGUAGES)}, not {language!r}", "language"
+                    )
                 session["language"] = language
                 database.execute("UPDATE sessions SET language = ? WHERE token = ?", (language, token))
             current = self._current(database, token, session["language"])
             if current is None:
                 return None
-            row = database.execute("SELECT handle, prompt, text FROM texts WHERE story = ? AND language = ?",
-                                   (current, session["language"])).fetchone()
-            return {**dict(zip(("handle", "prompt", "text"), row, strict=True)), "language": session["language"]}
+            row = database.execute(
+                "SELECT handle, prompt, text FROM texts WHERE story = ? AND language = ?",
+                (current, session["language"]),
+            ).fetchone()
+            return {
+                **dict(zip(("handle", "prompt", "text"), row, strict=True)),
+                "language": session["language"],
+            }
 
     def rate(self, token: str, handle: str, scores: dict) -> int:
-        """Keep the eleven scores {dimension: 1-5} of the session's current story; returns how many it has rated.
+        """Keep the eleven scores {dimension: 1-5} of the session's current story; returns how many it has
+        rated.
 
         The same story again (a second press, a resend after a lost answer) changes nothing and is no error.
-        Raises SurveyError for a score that is missing or no whole number from 1 to 5, or a story that is not its own.
+        Raises SurveyError for a score that is missing or no whole number from 1 to 5, or a story that is not
+        its own.
         """
         values = [_rating(name, (scores or {}).get(name)) for name in DIMENSIONS]
         with self._open() as database:
             self._session(database, token)
-            text = database.execute("SELECT story, language FROM texts WHERE handle = ?", (handle,)).fetchone()
+            text = database.execute(
+                "SELECT story, language FROM texts WHERE handle = ?", (handle,)
+            ).fetchone()
             if text is None:
                 raise SurveyError("this story is not part of the survey", "story", 404)
-            done = database.execute("SELECT 1 FROM ratings WHERE token = ? AND story = ?", (token, text[0])).fetchone()
+            done = database.execute(
+                "SELECT 1 FROM ratings WHERE token = ? AND story = ?", (token, text[0])
+            ).fetchone()
             if not done:
-                current = database.execute("SELECT current FROM sessions WHERE token = ?", (token,)).fetchone()[0]
+                current = database.execute(
+                    "SELECT current FROM sessions WHERE token = ?", (token,)
+                ).fetchone()[0]
                 if current != text[0]:
                     raise SurveyError("this is not the story you were given; reload the page", "story", 409)
-                database.execute(f"INSERT INTO ratings (token, story, language, timestamp, {', '.join(DIMENSIONS)}) "
-                                 f"VALUES (?, ?, ?, ?{', ?' * len(DIMENSIONS)})", (token, *text, self.now(), *values))
+                database.execute(
+                    f"INSERT INTO ratings (token, story, language, timestamp, {', '.join(DIMENSIONS)}) "
+                    f"VALUES (?, ?, ?, ?{', ?' * len(DIMENSIONS)})",
+                    (token, *text, self.now(), *values),
+                )
                 database.execute("UPDATE sessions SET current = NULL WHERE token = ?", (token,))
             return self._session(database, token)["rated"]
 
@@ -130,13 +162,16 @@ class Store:
             database.execute("UPDATE sessions SET finished = 1, current = NULL WHERE token = ?", (token,))
 
     def sheet(self) -> pd.DataFrame:
-        """All ratings with the columns of the study's sheet (lib.studies.stories.SHEET), in the order they came."""
+        """All ratings with the columns of the study's sheet (lib.studies.stories.SHEET), in the order they
+        came.
+        """
         query = f"""
             SELECT r.timestamp, s.session AS session_id, s.native_language AS native_languge, s.gender,
                    CAST(s.age AS INTEGER) AS age, s.education, s.experience,
                    2 * r.story - (r.language = 'en') AS text_id, r.language AS txt_language, t.author,
                    t.text AS text_evaluated, {", ".join(f"r.{name}" for name in DIMENSIONS)}
-            FROM ratings r JOIN sessions s USING (token) JOIN texts t ON t.story = r.story AND t.language = r.language
+            FROM ratings r JOIN sessions s USING (token)
+            JOIN texts t ON t.story = r.story AND t.language = r.language
             ORDER BY r.number"""
         with self._open() as database:
             return pd.read_sql_query(query, database)[SHEET]
@@ -172,20 +207,32 @@ class Store:
             database.close()
 
     def _session(self, database, token) -> dict:
-        row = database.execute("SELECT language, finished, (SELECT count(*) FROM ratings r WHERE r.token = s.token) "
-                               "FROM sessions s WHERE token = ?", (str(token),)).fetchone()
+        row = database.execute(
+            "SELECT language, finished, (SELECT count(*) FROM ratings r WHERE r.token = s.token) "
+            "FROM sessions s WHERE token = ?",
+            (str(token),),
+        ).fetchone()
         if row is None:
             raise SurveyError("unknown session; begin again", "session", 404)
         return {"language": row[0], "finished": bool(row[1]), "rated": row[2]}
 
     def _current(self, database, token, language):
         current = database.execute("SELECT current FROM sessions WHERE token = ?", (token,)).fetchone()[0]
-        if current is not None and database.execute("SELECT 1 FROM texts WHERE story = ? AND language = ?",
-                                                    (current, language)).fetchone():
+        if (
+            current is not None
+            and database.execute(
+                "SELECT 1 FROM texts WHERE story = ? AND language = ?", (current, language)
+            ).fetchone()
+        ):
             return current
-        counts = dict(database.execute(
-            "SELECT story, (SELECT count(*) FROM ratings r WHERE r.story = t.story) FROM texts t WHERE language = ? "
-            "AND story NOT IN (SELECT story FROM ratings WHERE token = ?) ORDER BY story", (language, token)))
+        counts = dict(
+            database.execute(
+                "SELECT story, (SELECT count(*) FROM ratings r WHERE r.story = t.story) "
+                "FROM texts t WHERE language = ? "
+                "AND story NOT IN (SELECT story FROM ratings WHERE token = ?) ORDER BY story",
+                (language, token),
+            )
+        )
         fewest = min(counts.values(), default=0)
         left = [story for story, count in counts.items() if count == fewest or not self.balanced]
         chosen = left[self.pick(len(left))] if left else None

@@ -1,10 +1,12 @@
 """Creativity Index: how much of a text cannot be found, phrase by phrase, in a reference corpus.
 
-L-uniqueness is the share of words that no n-gram (n >= L) of the text which occurs in the corpus contains; the index
-sums it over L = 5 ... 12. Source: Lu et al. (2025); Stories paper, equations 1 and 2. The search is exact.
+L-uniqueness is the share of words that no n-gram (n >= L) of the text which occurs in the corpus contains;
+the index sums it over L = 5 ... 12. Source: Lu et al. (2025); Stories paper, equations 1 and 2. The search is
+exact.
 
-An n-gram that occurs brings all its parts: a word is covered at L just if some n-gram of exactly L words covers it. So
-one number a start suffices, the longest match from there on, and matches longer than the largest L add nothing.
+An n-gram that occurs brings all its parts: a word is covered at L just if some n-gram of exactly L words
+covers it. So one number a start suffices, the longest match from there on, and matches longer than the
+largest L add nothing.
 """
 
 import json
@@ -43,12 +45,15 @@ def l_uniqueness(matches, length: int) -> float:
     Raises TextError for a text without words, or a length below 1.
     """
     if length < 1 or not len(matches):
-        raise TextError(f"L-uniqueness needs at least one word and L of at least 1, got {len(matches)} words, L = {length}")
+        raise TextError(
+            f"L-uniqueness needs at least one word and L >= 1, got {len(matches)} words, L = {length}"
+        )
     return float(1.0 - covered(matches, length).mean())
 
 
 def creativity_index(matches, shortest: int = SHORTEST, longest: int = LONGEST) -> float:
-    """CI (equation 2): the sum of U_L for L = shortest ... longest; `longest` - `shortest` + 1 for a text all its own.
+    """CI (equation 2): the sum of U_L for L = shortest ... longest; `longest` - `shortest` + 1 for a text all
+    its own.
 
     matches[start] may be capped at `longest`. Raises TextError as `l_uniqueness`, or for an empty range.
     """
@@ -57,10 +62,13 @@ def creativity_index(matches, shortest: int = SHORTEST, longest: int = LONGEST) 
     return float(sum(l_uniqueness(matches, length) for length in range(shortest, longest + 1)))
 
 
-def dj_search(words, contains, shortest: int = SHORTEST, longest: int | None = None) -> tuple[np.ndarray, int]:
+def dj_search(
+    words, contains, shortest: int = SHORTEST, longest: int | None = None
+) -> tuple[np.ndarray, int]:
     """matches[start] by DJ Search: two pointers that only move forward, and how many questions that took.
 
-    For a back end that can only say whether a phrase occurs, such as infini-gram's: at most 2 x words questions.
+    For a back end that can only say whether a phrase occurs, such as infini-gram's: at most 2 x words
+    questions.
 
     Parameters
     ----------
@@ -77,12 +85,12 @@ def dj_search(words, contains, shortest: int = SHORTEST, longest: int | None = N
         stop = len(words) if longest is None else min(len(words), start + longest)
         if end < start + shortest:  # nothing of this length is known to occur here
             asked += 1
-            if not contains(words[start:start + shortest]):
+            if not contains(words[start : start + shortest]):
                 continue
             end = start + shortest
         while end < stop:
             asked += 1
-            if not contains(words[start:end + 1]):
+            if not contains(words[start : end + 1]):
                 break
             end += 1
         matches[start] = end - start
@@ -111,7 +119,9 @@ class LocalCorpus:
 
     @classmethod
     def build_folder(cls, folder, *, depth: int = DEPTH) -> "LocalCorpus":
-        """Index all .txt files below a folder, in the order of their names. Raises TextError where there are none."""
+        """Index all .txt files below a folder, in the order of their names. Raises TextError where there are
+        none.
+        """
         paths = sorted(Path(folder).rglob("*.txt"))
         if not paths:
             raise TextError(f"{folder}: no .txt files to index as a reference corpus")
@@ -130,7 +140,9 @@ class LocalCorpus:
         try:
             content = json.loads((Path(folder) / "vocabulary.json").read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise TextError(f"{folder}: no reference corpus here ({type(error).__name__}); build and save one") from None
+            raise TextError(
+                f"{folder}: no reference corpus here ({type(error).__name__}); build and save one"
+            ) from None
         vocabulary = {word: number for number, word in enumerate(content["words"], 1)}
         return cls(vocabulary, SuffixArray.load(folder, content["depth"]))
 

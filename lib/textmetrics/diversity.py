@@ -1,4 +1,5 @@
-"""Lexical and semantic diversity of one text: expectation-adjusted distinct words, distance between sentences.
+"""Lexical and semantic diversity of one text: expectation-adjusted distinct words, distance between
+sentences.
 
 Sources: Liu et al. (2022) for EAD; Kirk et al. (2024) for SBERT-Div; Stories paper, equations 7 to 10.
 """
@@ -9,10 +10,14 @@ from lib.textmetrics import TextError
 
 
 def expected_distinct(length: int, vocabulary: int) -> float:
-    """Distinct words expected among `length` words drawn evenly from `vocabulary` words (equation 7, right)."""
+    """Distinct words expected among `length` words drawn evenly from `vocabulary` words (equation 7,
+    right).
+    """
     if vocabulary < 1 or length < 1:
-        raise TextError(f"a text of {length} words and a vocabulary of {vocabulary} give no expectation; both should "
-                        "be at least 1")
+        raise TextError(
+            f"a text of {length} words and a vocabulary of {vocabulary} give no expectation; both should "
+            "be at least 1"
+        )
     # log1p keeps the digits that 1 - 1/V loses for a large vocabulary
     return float(-vocabulary * np.expm1(length * np.log1p(-1 / vocabulary))) if vocabulary > 1 else 1.0
 
@@ -55,8 +60,8 @@ def mean_pairwise_similarity(vectors) -> float:
 def sbert_diversity(vectors, *, single: float = 0.0) -> float:
     """SBERT-Div (equation 10): 1 - mean pairwise cosine of a text's sentence vectors[sentence, dimension].
 
-    A text of one sentence has no pairs; it gets `single`. The archive gives such texts 0 (nothing to diverge from).
-    Raises TextError for a text without sentences or a zero vector.
+    A text of one sentence has no pairs; it gets `single`. The archive gives such texts 0 (nothing to diverge
+    from). Raises TextError for a text without sentences or a zero vector.
     """
     vectors = np.asarray(vectors)
     if vectors.ndim != 2 or not len(vectors):

@@ -1,7 +1,8 @@
-"""infini-gram as the reference corpus of the Creativity Index: its public interface, or an index on this machine.
+"""infini-gram as the reference corpus of the Creativity Index: its public interface, or an index on this
+machine.
 
-Both answer one question, how often a phrase occurs, which is what `creativity_index.dj_search` asks. Counts are exact.
-Source: Liu et al. (2024), "Infini-gram"; the interface is described at infini-gram.io.
+Both answer one question, how often a phrase occurs, which is what `creativity_index.dj_search` asks. Counts
+are exact. Source: Liu et al. (2024), "Infini-gram"; the interface is described at infini-gram.io.
 """
 
 import functools
@@ -43,7 +44,9 @@ class InfiniGramAPI:
             if attempt:
                 time.sleep(self.wait * 2 ** (attempt - 1))
             try:
-                answer = self._client.post(self.url, json={"index": self.index, "query_type": "count", "query": phrase})
+                answer = self._client.post(
+                    self.url, json={"index": self.index, "query_type": "count", "query": phrase}
+                )
                 content = answer.json()
             except (httpx.HTTPError, ValueError) as error:
                 problem = type(error).__name__
@@ -70,7 +73,9 @@ class InfiniGramEngine:
         try:
             from infini_gram.engine import InfiniGramEngine as Engine
         except ImportError:
-            raise TextError("the package infini-gram is not installed: pip install infini-gram, or use LocalCorpus") from None
+            raise TextError(
+                "the package infini-gram is not installed: pip install infini-gram, or use LocalCorpus"
+            ) from None
         self.tokenize = tokenize
         self._engine = Engine(index_dir=str(folder), eos_token_id=end, **options)
 

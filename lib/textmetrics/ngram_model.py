@@ -1,9 +1,10 @@
-"""A small language model of words: trigrams backed off by Witten and Bell's rule. It needs no download, learns in a
-second, and gives perplexity a meaning where no large model is at hand (the demo, and examples to check by hand).
+"""A small language model of words: trigrams backed off by Witten and Bell's rule. It needs no download,
+learns in a second, and gives perplexity a meaning where no large model is at hand (the demo, and examples to
+check by hand).
 
-P(w | h) = (c(h w) + T(h) P(w | h')) / (c(h) + T(h)), with T(h) the number of different words seen after h, and h' the
-history without its first word; the empty history backs off to 1 / (V + 1), the +1 for a word never seen.
-Source: Witten and Bell (1991).
+P(w | h) = (c(h w) + T(h) P(w | h')) / (c(h) + T(h)), with T(h) the number of different words seen after h,
+and h' the history without its first word; the empty history backs off to 1 / (V + 1), the +1 for a word never
+seen. Source: Witten and Bell (1991).
 """
 
 from collections import Counter, defaultdict
@@ -27,7 +28,7 @@ class NgramModel:
             padded = [START] * (order - 1) + list(text)
             for place in range(order - 1, len(padded)):
                 for size in range(order):
-                    self._after[tuple(padded[place - size:place])][padded[place]] += 1
+                    self._after[tuple(padded[place - size : place])][padded[place]] += 1
         self.vocabulary = frozenset(self._after.get((), ()))
         if not self.vocabulary:
             raise TextError("a language model needs at least one word to learn from")
@@ -35,18 +36,22 @@ class NgramModel:
 
     def probability(self, word: str, history=()) -> float:
         """P(word | the last order - 1 words of history)."""
-        history = tuple(history)[-(self.order - 1):] if self.order > 1 else ()
+        history = tuple(history)[-(self.order - 1) :] if self.order > 1 else ()
         value = 1.0 / (len(self.vocabulary) + 1)
         for size in range(len(history) + 1):
-            counts = self._after.get(history[len(history) - size:])
+            counts = self._after.get(history[len(history) - size :])
             if counts is None:
                 break  # a longer history was not seen either
-            kinds, total = len(counts), self._totals[history[len(history) - size:]]
+            kinds, total = len(counts), self._totals[history[len(history) - size :]]
             value = (counts[word] + kinds * value) / (total + kinds)
         return value
 
     def log_likelihoods(self, words) -> np.ndarray:
         """ln P of each of words[word], given those before it in the text."""
         padded = [START] * (self.order - 1) + list(words)
-        return np.array([np.log(self.probability(padded[place], padded[:place]))
-                         for place in range(self.order - 1, len(padded))])
+        return np.array(
+            [
+                np.log(self.probability(padded[place], padded[:place]))
+                for place in range(self.order - 1, len(padded))
+            ]
+        )

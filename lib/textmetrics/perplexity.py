@@ -1,4 +1,5 @@
-"""Perplexity of a text under a causal language model, with a sliding window for texts longer than the model's context.
+"""Perplexity of a text under a causal language model, with a sliding window for texts longer than the model's
+context.
 
 Source: Stories paper, equation 3.
 """
@@ -17,19 +18,23 @@ def perplexity(log_likelihoods) -> float:
     """
     values = np.asarray(log_likelihoods, dtype=np.float64)
     if not values.size:
-        raise TextError("no token to score: the text is empty, or one token for a model without a start token")
+        raise TextError(
+            "no token to score: the text is empty, or one token for a model without a start token"
+        )
     return math.exp(-values.mean())
 
 
 def windows(count: int, window: int, stride: int) -> list[tuple[int, int, int]]:
-    """(start, first, stop) of each window over `count` tokens: tokens first ... stop - 1 are scored in the context from
-    `start` on. Each token but number 0 is scored once, with at least window - stride tokens before it (where there
-    are so many).
+    """(start, first, stop) of each window over `count` tokens: tokens first ... stop - 1 are scored in the
+    context from `start` on. Each token but number 0 is scored once, with at least window - stride tokens
+    before it (where there are so many).
 
     Raises TextError for a window below 2 or a stride outside 1 ... window - 1.
     """
     if window < 2 or not 1 <= stride < window:
-        raise TextError(f"a window of at least 2 tokens and a stride below it are needed, got {window} and {stride}")
+        raise TextError(
+            f"a window of at least 2 tokens and a stride below it are needed, got {window} and {stride}"
+        )
     parts, first = [], 1
     while first < count:
         start = 0 if first == 1 else first - (window - stride)
@@ -42,7 +47,8 @@ def windows(count: int, window: int, stride: int) -> list[tuple[int, int, int]]:
 def token_log_likelihoods(tokens, model, *, window: int, stride: int) -> np.ndarray:
     """ln P(token | tokens before it in its window) for tokens[1:], under a Hugging Face causal model.
 
-    tokens : token numbers, beginning with the model's start token where it has one (it is context, and not scored).
+    tokens : token numbers, beginning with the model's start token where it has one (it is context, and not
+        scored).
     Raises TextError as `windows` does.
     """
     import torch
@@ -53,8 +59,8 @@ def token_log_likelihoods(tokens, model, *, window: int, stride: int) -> np.ndar
         for start, first, stop in windows(len(tokens), window, stride):
             part = tokens[start:stop][None].to(model.device)
             logits = model(part).logits[0].float()
-            scored = torch.log_softmax(logits[first - start - 1:stop - start - 1], dim=-1)
-            found.append(scored.gather(1, part[0, first - start:, None])[:, 0].cpu().numpy())
+            scored = torch.log_softmax(logits[first - start - 1 : stop - start - 1], dim=-1)
+            found.append(scored.gather(1, part[0, first - start :, None])[:, 0].cpu().numpy())
     return np.concatenate(found).astype(np.float64) if found else np.zeros(0)
 
 
@@ -73,10 +79,15 @@ class CausalModel:
             from transformers import AutoModelForCausalLM, AutoTokenizer
 
             try:
-                model, tokenizer = AutoModelForCausalLM.from_pretrained(name), AutoTokenizer.from_pretrained(name)
+                model, tokenizer = (
+                    AutoModelForCausalLM.from_pretrained(name),
+                    AutoTokenizer.from_pretrained(name),
+                )
             except (OSError, ValueError) as error:
-                raise TextError(f"perplexity model {name!r} could not be loaded ({type(error).__name__}): name a causal "
-                                "model of the Hugging Face hub or a folder with one") from None
+                raise TextError(
+                    f"perplexity model {name!r} could not be loaded ({type(error).__name__}): name a causal "
+                    "model of the Hugging Face hub or a folder with one"
+                ) from None
         self.model, self.tokenizer = model.eval(), tokenizer
         self.window = window or getattr(model.config, "max_position_embeddings", None) or 2048
         self.stride = stride or self.window // 2

@@ -1,8 +1,10 @@
-"""Sentence vectors in bulk, for SBERT-Div over hundreds of texts; kept by content, so that a second run computes nothing.
+"""Sentence vectors in bulk, for SBERT-Div over hundreds of texts; kept by content, so that a second run
+computes nothing.
 
-`lib.embedding.embed` gives each sentence the same vector whatever the machine's threads and is right for results.
-This module trades that for speed: all threads, sentences sorted by length, and bfloat16 where the processor multiplies
-it in hardware. On the stories archive bfloat16 moves a text's SBERT-Div by at most 0.0005 (mean 0.0001).
+`lib.embedding.embed` gives each sentence the same vector whatever the machine's threads and is right for
+results. This module trades that for speed: all threads, sentences sorted by length, and bfloat16 where the
+processor multiplies it in hardware. On the stories archive bfloat16 moves a text's SBERT-Div by at most
+0.0005 (mean 0.0001).
 """
 
 import numpy as np
@@ -32,5 +34,7 @@ def sentence_vectors(sentences, *, precision: str = "exact", cache=None) -> np.n
     unique = {sentence: number for number, sentence in enumerate(dict.fromkeys(sentences))}
     network = SentenceTransformer(str(get_model_path()), device="cpu").eval()
     with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16"):
-        vectors = network.encode(list(unique), batch_size=BATCH, normalize_embeddings=True, show_progress_bar=False)
+        vectors = network.encode(
+            list(unique), batch_size=BATCH, normalize_embeddings=True, show_progress_bar=False
+        )
     return np.asarray(vectors, dtype=np.float32)[[unique[sentence] for sentence in sentences]]

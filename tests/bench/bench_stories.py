@@ -1,9 +1,11 @@
 """Bench of the text metrics.
 
-1. Creativity Index of a 500-word text against a 10-million-token local corpus: the suffix array, against sliding every
-   window of the corpus (L = 5 ... 12) through a hash set of the text's own n-grams. Mark: at least 50 times faster,
-   below 10 bytes a token.
-2. All metrics but perplexity for 400 stories, embeddings included. Mark: below 60 s. Uses the archive's 400 texts
+1. Creativity Index of a 500-word text against a 10-million-token local corpus: the suffix array, against
+sliding every
+   window of the corpus (L = 5 ... 12) through a hash set of the text's own n-grams. Mark: at least 50 times
+   faster, below 10 bytes a token.
+2. All metrics but perplexity for 400 stories, embeddings included. Mark: below 60 s. Uses the archive's 400
+texts
    where COMPENDIUM_MIRROR (or ../shared/upstream) has them, else simulated stories.
 
     python tests/bench/bench_stories.py [tokens in millions] [--only index|metrics]
@@ -36,7 +38,7 @@ def corpus_and_text(size, words, rng):
     for start in range(0, words - 20, 40):
         at = rng.integers(0, size - 20)
         length = rng.integers(5, 20)
-        text[start:start + length] = tokens[at:at + length]
+        text[start : start + length] = tokens[at : at + length]
     return tokens, text
 
 
@@ -46,12 +48,12 @@ def by_hash_set(tokens, text):
     for length in range(SHORTEST, LONGEST + 1):
         wanted = {}
         for start in range(len(text) - length + 1):
-            wanted.setdefault(tuple(text[start:start + length].tolist()), []).append(start)
+            wanted.setdefault(tuple(text[start : start + length].tolist()), []).append(start)
         kept = np.ones(len(text), dtype=bool)
         for window in zip(*(corpus[offset:] for offset in range(length)), strict=False):
             if window in wanted:
                 for start in wanted[window]:
-                    kept[start:start + length] = False
+                    kept[start : start + length] = False
         total += kept.mean()
     return total
 
@@ -64,7 +66,9 @@ def bench_index(size):
     built = time.perf_counter() - began
     with tempfile.TemporaryDirectory() as folder:
         corpus = LocalCorpus({}, SuffixArray.load(index.save(folder), index.depth))
-        creativity_index(corpus.index.longest_matches(text, LONGEST))  # the pages are in memory, as the peer's are
+        creativity_index(
+            corpus.index.longest_matches(text, LONGEST)
+        )  # the pages are in memory, as the peer's are
         times = []
         for _ in range(5):
             began = time.perf_counter()
@@ -78,7 +82,10 @@ def bench_index(size):
     uniqueness = l_uniqueness(index.longest_matches(text, LONGEST), SHORTEST)
     print(f"corpus {size:,} tokens; text 500 words, CI {ours:.3f}, U_5 {uniqueness:.3f}; both ways equal")
     print(f"index built in {built:.1f} s, {index.bytes_per_token:.1f} bytes a token at rest (mark: below 10)")
-    print(f"suffix array {fast * 1000:.1f} ms, hash set {peer:.1f} s: {peer / fast:,.0f} times faster (mark: 50)")
+    print(
+        f"suffix array {fast * 1000:.1f} ms, hash set {peer:.1f} s: {peer / fast:,.0f} times faster "
+        "(mark: 50)"
+    )
 
 
 def texts_to_measure():
@@ -101,8 +108,12 @@ def bench_metrics():
         began, before = time.perf_counter(), processor_seconds()
         frame = compute_metrics(texts, corpus, precision=precision, workers=2)
         took, spent = time.perf_counter() - began, processor_seconds() - before
-        print(f"{whose}: {len(frame.columns)} metrics of {len(frame)} texts, sentence vectors in {precision}: {took:.1f} s "
-              f"({spent:.0f} processor seconds, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores; mark: below 60 s)")
+        print(
+            f"{whose}: {len(frame.columns)} metrics of {len(frame)} texts, sentence vectors in {precision}: "
+            f"{took:.1f} s "
+            f"({spent:.0f} processor seconds, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores; "
+            "mark: below 60 s)"
+        )
 
 
 def main():

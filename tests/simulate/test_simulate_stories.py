@@ -6,12 +6,28 @@ import numpy as np
 import pytest
 
 from lib.simulate.reply import RequestError
-from lib.simulate.stories import (AUTHORS, JUDGE, PEOPLE, demo_ratings, is_machine, models, planted, quality, respond, translate,
-                                  write_story, writing_prompt)
+from lib.simulate.stories import (
+    AUTHORS,
+    JUDGE,
+    PEOPLE,
+    demo_ratings,
+    is_machine,
+    models,
+    planted,
+    quality,
+    respond,
+    translate,
+    write_story,
+    writing_prompt,
+)
 from lib.studies.stories import DIMENSIONS
 
-TEXTS = {number: write_story(PEOPLE if number <= 100 else list(AUTHORS)[number % 5], writing_prompt(number), number)
-         for number in range(1, 201)}
+TEXTS = {
+    number: write_story(
+        PEOPLE if number <= 100 else list(AUTHORS)[number % 5], writing_prompt(number), number
+    )
+    for number in range(1, 201)
+}
 
 
 def ask(model, user, **more):
@@ -20,7 +36,11 @@ def ask(model, user, **more):
 
 def test_a_story_depends_on_the_request_alone():
     request = ask("openai/gpt-5.2", f"Write.\n\nWriting prompt: {writing_prompt(3)}\n\nGo.", seed=4)
-    assert respond(request).text == respond(json.loads(json.dumps(request))).text == write_story("openai/gpt-5.2", writing_prompt(3), 4)
+    assert (
+        respond(request).text
+        == respond(json.loads(json.dumps(request))).text
+        == write_story("openai/gpt-5.2", writing_prompt(3), 4)
+    )
     assert respond({**request, "seed": 5}).text != respond(request).text
 
 
@@ -37,7 +57,9 @@ def test_translation_keeps_names_and_paragraphs():
     text = TEXTS[7]
     italian = translate(text)
     assert italian.count("\n\n") == text.count("\n\n") and italian != text
-    assert [name for name in planted()["names"] if name in text] == [name for name in planted()["names"] if name in italian]
+    assert [name for name in planted()["names"] if name in text] == [
+        name for name in planted()["names"] if name in italian
+    ]
     assert not any(f" {word} " in italian for word in ("the", "of", "and", "was", "said"))
 
 
@@ -45,16 +67,27 @@ def test_quality_is_standard_and_shared():
     values = {name: np.array([quality(text, name) for text in TEXTS.values()]) for name in DIMENSIONS}
     for name in DIMENSIONS:
         assert abs(values[name].mean()) < 0.25 and 0.75 < values[name].std() < 1.25
-    assert np.corrcoef(values["value"], values["novelty"])[0, 1] == pytest.approx(planted()["raters"]["general"] ** 2, abs=0.15)
+    assert np.corrcoef(values["value"], values["novelty"])[0, 1] == pytest.approx(
+        planted()["raters"]["general"] ** 2, abs=0.15
+    )
     length = [len(text.split()) for text in TEXTS.values()]
-    assert np.corrcoef(values["elaboration"], length)[0, 1] == pytest.approx(planted()["length_and_elaboration"], abs=0.15)
+    assert np.corrcoef(values["elaboration"], length)[0, 1] == pytest.approx(
+        planted()["length_and_elaboration"], abs=0.15
+    )
 
 
 def test_raters_recover_what_is_planted():
     rows = demo_ratings(TEXTS, np.random.default_rng(3))
-    assert len(rows) == 441 and len({row["rater"] for row in rows}) == 115 and {row["story"] for row in rows} == set(TEXTS)
+    assert (
+        len(rows) == 441
+        and len({row["rater"] for row in rows}) == 115
+        and {row["story"] for row in rows} == set(TEXTS)
+    )
     assert len({(row["rater"], row["story"]) for row in rows}) == 441
-    by = {machine: [row["scores"] for row in rows if (row["story"] > 100) == machine] for machine in (False, True)}
+    by = {
+        machine: [row["scores"] for row in rows if (row["story"] > 100) == machine]
+        for machine in (False, True)
+    }
     for name, (human, ai) in planted()["raters"]["means"].items():
         assert np.mean([scores[name] for scores in by[False]]) == pytest.approx(human, abs=0.35)
         assert np.mean([scores[name] for scores in by[True]]) == pytest.approx(ai, abs=0.35)
@@ -67,11 +100,19 @@ def judge_request(text, label="Novelty", seed=0):
 
 
 def test_the_judge_prefers_models_and_is_nearly_constant():
-    scores = {number: json.loads(respond(judge_request(text)).text)["score"] for number, text in TEXTS.items()}
+    scores = {
+        number: json.loads(respond(judge_request(text)).text)["score"] for number, text in TEXTS.items()
+    }
     assert set(scores.values()) <= {1, 2, 3, 4, 5}
-    human, ai = np.mean([scores[number] for number in range(1, 101)]), np.mean([scores[number] for number in range(101, 201)])
+    human, ai = (
+        np.mean([scores[number] for number in range(1, 101)]),
+        np.mean([scores[number] for number in range(101, 201)]),
+    )
     assert ai > 4.8 and 3.6 < human < 4.4
-    same = [respond(judge_request(text)).text == respond(judge_request(text, seed=1)).text for text in TEXTS.values()]
+    same = [
+        respond(judge_request(text)).text == respond(judge_request(text, seed=1)).text
+        for text in TEXTS.values()
+    ]
     assert np.mean(same) > 0.75
 
 

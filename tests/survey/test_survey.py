@@ -1,4 +1,6 @@
-"""The survey without a browser: what it stores, what it refuses, and that it is blind, anonymous and resumable."""
+"""The survey without a browser: what it stores, what it refuses, and that it is blind, anonymous and
+resumable.
+"""
 
 import json
 import sqlite3
@@ -17,10 +19,26 @@ from lib.survey import SurveyError
 from lib.survey.app import create_app, form, open_store
 from lib.survey.store import Store
 
-TEXT_ROWS = [(number, language, "human" if number < 3 else "GPT-5.2", f"Prompt {number}", f"Text {number} in {language}.")
-             for number in range(1, 5) for language in ("en", "it")]
-ANSWERS = {"consent": True, "language": "en", "native_language": "Italian", "gender": "Female", "age": 30,
-           "education": "PhD", "experience": "Often"}
+TEXT_ROWS = [
+    (
+        number,
+        language,
+        "human" if number < 3 else "GPT-5.2",
+        f"Prompt {number}",
+        f"Text {number} in {language}.",
+    )
+    for number in range(1, 5)
+    for language in ("en", "it")
+]
+ANSWERS = {
+    "consent": True,
+    "language": "en",
+    "native_language": "Italian",
+    "gender": "Female",
+    "age": 30,
+    "education": "PhD",
+    "experience": "Often",
+}
 SCORES = dict(zip(DIMENSIONS, [1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 3], strict=True))
 
 
@@ -54,7 +72,9 @@ def test_a_whole_survey(client, store, texts):
         story = client.get(f"/api/sessions/{token}/story").json()
         assert story["rated"] == number and story["text"].endswith("in en.")
         seen.append(story["text"])
-        kept = client.post(f"/api/sessions/{token}/ratings", json={"story": story["handle"], "scores": SCORES})
+        kept = client.post(
+            f"/api/sessions/{token}/ratings", json={"story": story["handle"], "scores": SCORES}
+        )
         assert kept.json() == {"rated": number + 1}
     assert sorted(seen) == [f"Text {number} in en." for number in range(1, 5)]
     assert client.get(f"/api/sessions/{token}/story").json() == {"story": None, "rated": 4}
@@ -96,7 +116,9 @@ def test_the_same_rating_sent_twice_counts_once(client, store):
     token = begin(client)
     story = client.get(f"/api/sessions/{token}/story").json()
     for _ in range(3):
-        answer = client.post(f"/api/sessions/{token}/ratings", json={"story": story["handle"], "scores": SCORES})
+        answer = client.post(
+            f"/api/sessions/{token}/ratings", json={"story": story["handle"], "scores": SCORES}
+        )
         assert answer.json() == {"rated": 1}
     assert len(store.sheet()) == 1
 
@@ -108,7 +130,9 @@ def test_many_at_once_lose_nothing(client, store):
     def rate(token):
         for _ in range(4):
             story = client.get(f"/api/sessions/{token}/story").json()
-            answer = client.post(f"/api/sessions/{token}/ratings", json={"story": story["handle"], "scores": SCORES})
+            answer = client.post(
+                f"/api/sessions/{token}/ratings", json={"story": story["handle"], "scores": SCORES}
+            )
             if answer.status_code != 200:
                 problems.append(answer.json())
 
@@ -120,26 +144,41 @@ def test_many_at_once_lose_nothing(client, store):
     assert not problems and len(store.sheet()) == 48
 
 
-@pytest.mark.parametrize("changes, field, says", [
-    ({"consent": False}, "consent", "agree"), ({"language": "fr"}, "language", "en, it"),
-    ({"language": None}, "language", "en, it"), ({"age": 17}, "age", "18"), ({"age": "old"}, "age", "whole number"),
-    ({"gender": ""}, "gender", "gender"), ({"education": None}, "education", "education"),
-    ({"experience": "x" * 61}, "experience", "60"),
-])
+@pytest.mark.parametrize(
+    "changes, field, says",
+    [
+        ({"consent": False}, "consent", "agree"),
+        ({"language": "fr"}, "language", "en, it"),
+        ({"language": None}, "language", "en, it"),
+        ({"age": 17}, "age", "18"),
+        ({"age": "old"}, "age", "whole number"),
+        ({"gender": ""}, "gender", "gender"),
+        ({"education": None}, "education", "education"),
+        ({"experience": "x" * 61}, "experience", "60"),
+    ],
+)
 def test_answers_that_cannot_be_taken(client, changes, field, says):
     answer = client.post("/api/sessions", json={**ANSWERS, **changes})
     assert answer.status_code == 400 and answer.json()["field"] == field and says in answer.json()["error"]
 
 
-@pytest.mark.parametrize("changes, says", [
-    ({"value": 6}, "from 1 to 5, not 6"), ({"value": 0}, "not 0"), ({"value": None}, "value should be"),
-    ({"value": 2.5}, "2.5"), ({"value": True}, "True"), ({"value": "3"}, "'3'"),
-])
+@pytest.mark.parametrize(
+    "changes, says",
+    [
+        ({"value": 6}, "from 1 to 5, not 6"),
+        ({"value": 0}, "not 0"),
+        ({"value": None}, "value should be"),
+        ({"value": 2.5}, "2.5"),
+        ({"value": True}, "True"),
+        ({"value": "3"}, "'3'"),
+    ],
+)
 def test_ratings_out_of_range(client, store, changes, says):
     token = begin(client)
     story = client.get(f"/api/sessions/{token}/story").json()
-    answer = client.post(f"/api/sessions/{token}/ratings",
-                         json={"story": story["handle"], "scores": {**SCORES, **changes}})
+    answer = client.post(
+        f"/api/sessions/{token}/ratings", json={"story": story["handle"], "scores": {**SCORES, **changes}}
+    )
     assert answer.status_code == 400 and answer.json()["field"] == "value" and says in answer.json()["error"]
     assert store.sheet().empty
 
@@ -155,7 +194,9 @@ def test_requests_that_make_no_sense(client):
     for _ in range(20):  # a story that this session was not given
         mine = client.get(f"/api/sessions/{other}/story").json()
         if mine["handle"] != story["handle"]:
-            answer = client.post(f"/api/sessions/{other}/ratings", json={"story": story["handle"], "scores": SCORES})
+            answer = client.post(
+                f"/api/sessions/{other}/ratings", json={"story": story["handle"], "scores": SCORES}
+            )
             assert answer.status_code == 409 and "reload" in answer.json()["error"]
             break
         other = begin(client)
@@ -172,7 +213,11 @@ def test_finish_keeps_what_was_rated(client, store):
 
 
 def test_texts_that_cannot_be_rated(store, texts):
-    for changes, says in [({"text": " "}, "empty"), ({"language": "fr"}, "'fr'"), ({"language": None}, "language is missing")]:
+    for changes, says in [
+        ({"text": " "}, "empty"),
+        ({"language": "fr"}, "'fr'"),
+        ({"language": None}, "language is missing"),
+    ]:
         row = {**dict(zip(TEXTS, TEXT_ROWS[0], strict=True)), "story": 9, **changes}
         with pytest.raises(StoriesError, match=says):
             store.add_texts(pd.DataFrame([row]))
@@ -205,8 +250,12 @@ def test_repeats_to_the_letter(tmp_path, texts):
     sheets = []
     for name in "ab":
         rng, numbers = np.random.default_rng(7), iter(range(10_000))
-        store = Store(tmp_path / f"{name}.sqlite", fresh=lambda: f"{next(numbers):06d}", now=lambda: "2026-01-25 18:50:38",
-                      pick=lambda n: int(rng.integers(n)))
+        store = Store(
+            tmp_path / f"{name}.sqlite",
+            fresh=lambda: f"{next(numbers):06d}",
+            now=lambda: "2026-01-25 18:50:38",
+            pick=lambda n: int(rng.integers(n)),
+        )
         store.add_texts(texts)
         token = store.begin(ANSWERS)
         while (story := store.story(token)) is not None:
@@ -229,14 +278,31 @@ def test_command_line(tmp_path, texts, store):
     store.rate(token, store.story(token)["handle"], SCORES)
     command = [sys.executable, "-m", "lib.survey", "export", "--db", str(store.path)]
     for ending in ("xlsx", "csv"):
-        done = subprocess.run([*command, "--out", str(tmp_path / f"sheet.{ending}")], cwd=ROOT, capture_output=True, text=True)
+        done = subprocess.run(
+            [*command, "--out", str(tmp_path / f"sheet.{ending}")], cwd=ROOT, capture_output=True, text=True
+        )
         assert done.returncode == 0 and done.stdout.startswith("1 ratings")
     read = pd.read_excel(tmp_path / "sheet.xlsx")
     assert list(read.columns) == SHEET and ratings_frame(read, texts)["creativity"].tolist() == [3]
-    wrong = subprocess.run([*command, "--out", str(tmp_path / "sheet.pdf")], cwd=ROOT, capture_output=True, text=True)
+    wrong = subprocess.run(
+        [*command, "--out", str(tmp_path / "sheet.pdf")], cwd=ROOT, capture_output=True, text=True
+    )
     assert wrong.returncode == 1 and "xlsx or .csv" in wrong.stderr
     path = write_texts(tmp_path / "texts.jsonl", texts)
     path.write_text(path.read_text() + "{broken\n")
-    bad = subprocess.run([sys.executable, "-m", "lib.survey", "serve", "--db", str(tmp_path / "x.sqlite"), "--texts", str(path)],
-                         cwd=ROOT, capture_output=True, text=True)
+    bad = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "lib.survey",
+            "serve",
+            "--db",
+            str(tmp_path / "x.sqlite"),
+            "--texts",
+            str(path),
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
     assert bad.returncode == 1 and "line 9" in bad.stderr

@@ -1,4 +1,6 @@
-"""The form in a real browser (headless Chromium): by mouse, by keyboard, on a phone-sized screen, after a reload."""
+"""The form in a real browser (headless Chromium): by mouse, by keyboard, on a phone-sized screen, after a
+reload.
+"""
 
 import re
 import shutil
@@ -13,21 +15,45 @@ import uvicorn
 from lib.studies.stories import DIMENSIONS, TEXTS
 from lib.survey.app import create_app, open_store
 
-webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")
+webdriver = pytest.importorskip(
+    "selenium.webdriver", reason="selenium is not installed: pip install selenium"
+)
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="no chromium with its chromedriver on this machine")
+pytestmark = pytest.mark.skipif(
+    not (CHROMIUM and DRIVER), reason="no chromium with its chromedriver on this machine"
+)
 
-ARGUMENTS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-             "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--lang=en-US")
+ARGUMENTS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--lang=en-US",
+)
 
 
 @pytest.fixture(scope="module")
 def survey(tmp_path_factory):
     """(address, store) of a running survey with three stories in both languages."""
-    rows = [(n, language, "human" if n == 1 else "GPT-5.2", f"Prompt number {n}",
-             "\n\n".join(f"{'Paragraph' if language == 'en' else 'Paragrafo'} {k} of story {n}. " * 12 for k in range(3)))
-            for n in (1, 2, 3) for language in ("en", "it")]
+    rows = [
+        (
+            n,
+            language,
+            "human" if n == 1 else "GPT-5.2",
+            f"Prompt number {n}",
+            "\n\n".join(
+                f"{'Paragraph' if language == 'en' else 'Paragrafo'} {k} of story {n}. " * 12
+                for k in range(3)
+            ),
+        )
+        for n in (1, 2, 3)
+        for language in ("en", "it")
+    ]
     store = open_store(tmp_path_factory.mktemp("survey") / "survey.sqlite")
     store.add_texts(pd.DataFrame(rows, columns=TEXTS))
     with socket.socket() as free:
@@ -46,7 +72,11 @@ def survey(tmp_path_factory):
 def chromium(tmp_path_factory):
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
-    for argument in (*ARGUMENTS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}", "--window-size=1200,900"):
+    for argument in (
+        *ARGUMENTS,
+        f"--user-data-dir={tmp_path_factory.mktemp('profile')}",
+        "--window-size=1200,900",
+    ):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
@@ -89,7 +119,12 @@ def begin(browser, address, language="English"):
     browser.get(address)
     until(lambda: css(browser, "#begin"))
     next(b for b in css(browser, "nav button") if b.text == language).click()
-    for name, value in (("native_language", "English"), ("gender", "Female"), ("education", "PhD"), ("experience", "Often")):
+    for name, value in (
+        ("native_language", "English"),
+        ("gender", "Female"),
+        ("education", "PhD"),
+        ("experience", "Often"),
+    ):
         one(browser, f"select[name={name}] option[value='{value}']").click()
     one(browser, "input[name=age]").send_keys("34")
     one(browser, "input[name=consent]").click()
@@ -159,7 +194,10 @@ def test_what_is_missing_is_said_and_nothing_is_lost_by_a_reload(browser, survey
         click(browser, one(browser, f"input[name={name}][value='4']"))
     click(browser, one(browser, "#submit"))
     until(lambda: "2 qualities" in one(browser, "#notice").text)
-    assert [each.get_attribute("id") for each in css(browser, "fieldset.missing")] == ["q-value", "q-creativity"]
+    assert [each.get_attribute("id") for each in css(browser, "fieldset.missing")] == [
+        "q-value",
+        "q-creativity",
+    ]
     assert len(store.sheet()) == before
     browser.refresh()
     until(lambda: css(browser, "#story p"))
@@ -171,16 +209,22 @@ def test_what_is_missing_is_said_and_nothing_is_lost_by_a_reload(browser, survey
 
 def test_on_a_phone_in_italian(browser, survey, tmp_path):
     address, store = survey
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
-                            {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True})
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True},
+    )
     begin(browser, address, "Italiano")
     assert "Paragrafo" in one(browser, "#story").text and "Autenticità" in one(browser, "fieldset").text
     assert one(browser, "html").get_attribute("lang") == "it"
     wide = browser.execute_script("return [document.documentElement.scrollWidth, innerWidth]")
     assert wide[0] <= wide[1] == 360, "nothing sticks out sideways"
-    sizes = browser.execute_script("return [...document.querySelectorAll('.scale label, main button')].map(e => {"
-                                   "const r = e.getBoundingClientRect(); return [r.width, r.height]})")
-    assert len(sizes) == 57 and min(min(size) for size in sizes) >= 44, "every target is large enough for a thumb"
+    sizes = browser.execute_script(
+        "return [...document.querySelectorAll('.scale label, main button')].map(e => {"
+        "const r = e.getBoundingClientRect(); return [r.width, r.height]})"
+    )
+    assert len(sizes) == 57 and min(min(size) for size in sizes) >= 44, (
+        "every target is large enough for a thumb"
+    )
     for name in DIMENSIONS:
         click(browser, one(browser, f"input[name={name}][value='3']"))
     browser.get_screenshot_as_file(str(tmp_path / "phone.png"))

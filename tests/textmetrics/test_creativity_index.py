@@ -9,22 +9,34 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lib.textmetrics import TextError
-from lib.textmetrics.creativity_index import (LocalCorpus, covered, creativity_index, dj_search, l_uniqueness, split)
+from lib.textmetrics.creativity_index import (
+    LocalCorpus,
+    covered,
+    creativity_index,
+    dj_search,
+    l_uniqueness,
+    split,
+)
 from lib.textmetrics.infinigram import InfiniGramAPI
 
 letters = st.lists(st.sampled_from("abc"), min_size=1, max_size=30)
 
 
 def occurs(corpus, gram):
-    return any(corpus[at:at + len(gram)] == gram for at in range(len(corpus) - len(gram) + 1))
+    return any(corpus[at : at + len(gram)] == gram for at in range(len(corpus) - len(gram) + 1))
 
 
 def uniqueness_by_definition(words, corpus, length):
-    """Equation 1 as it is written: a word counts unless some n-gram (n >= L) that contains it is in the corpus."""
+    """Equation 1 as it is written: a word counts unless some n-gram (n >= L) that contains it is in the
+    corpus.
+    """
     kept = 0
     for place in range(len(words)):
-        found = any(start <= place < stop and occurs(corpus, words[start:stop])
-                    for start in range(len(words)) for stop in range(start + length, len(words) + 1))
+        found = any(
+            start <= place < stop and occurs(corpus, words[start:stop])
+            for start in range(len(words))
+            for stop in range(start + length, len(words) + 1)
+        )
         kept += not found
     return kept / len(words)
 
@@ -112,12 +124,15 @@ def test_folder_of_texts(tmp_path):
         LocalCorpus.build_folder(tmp_path / "nothing")
 
 
-@pytest.mark.parametrize("act, says", [
-    (lambda: LocalCorpus.build(["", "  "]), "no words"),
-    (lambda: l_uniqueness([], 5), "at least one word"),
-    (lambda: l_uniqueness([1], 0), "L = 0"),
-    (lambda: creativity_index([1, 2], 6, 5), "empty"),
-])
+@pytest.mark.parametrize(
+    "act, says",
+    [
+        (lambda: LocalCorpus.build(["", "  "]), "no words"),
+        (lambda: l_uniqueness([], 5), "at least one word"),
+        (lambda: l_uniqueness([1], 0), "L = 0"),
+        (lambda: creativity_index([1, 2], 6, 5), "empty"),
+    ],
+)
 def test_bad_input(act, says):
     with pytest.raises(TextError, match=says):
         act()
@@ -139,7 +154,9 @@ class Fake:
             return self.faults.pop(0)
         body = json.loads(request.content)
         self.asked.append(body)
-        return httpx.Response(200, json={"count": f" {self.text} ".count(f" {body['query']} "), "approx": False})
+        return httpx.Response(
+            200, json={"count": f" {self.text} ".count(f" {body['query']} "), "approx": False}
+        )
 
 
 def api(fake):

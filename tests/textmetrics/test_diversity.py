@@ -6,8 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lib.textmetrics import TextError
-from lib.textmetrics.diversity import (ead, expected_distinct, mean_pairwise_similarity, sbert_diversity,
-                                       vocabulary_of)
+from lib.textmetrics.diversity import (
+    ead,
+    expected_distinct,
+    mean_pairwise_similarity,
+    sbert_diversity,
+    vocabulary_of,
+)
 from lib.textmetrics.ngram_model import NgramModel
 from lib.textmetrics.perplexity import perplexity
 
@@ -22,7 +27,9 @@ def test_expectation_by_hand():
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 40), st.integers(1, 30))
 def test_expectation_is_that_of_random_draws(length, vocabulary):
-    assert expected_distinct(length, vocabulary) == pytest.approx(vocabulary * (1 - (1 - 1 / vocabulary) ** length))
+    assert expected_distinct(length, vocabulary) == pytest.approx(
+        vocabulary * (1 - (1 - 1 / vocabulary) ** length)
+    )
     assert expected_distinct(length, vocabulary) <= min(length, vocabulary) + 1e-9
 
 
@@ -94,6 +101,8 @@ def test_ngram_model_is_a_distribution():
 
 def test_known_text_is_less_perplexing():
     model = NgramModel([["the", "cat", "sat", "on", "the", "mat"]] * 3, order=3)
-    assert perplexity(model.log_likelihoods(["the", "cat", "sat"])) < perplexity(model.log_likelihoods(["mat", "on", "cat"]))
+    assert perplexity(model.log_likelihoods(["the", "cat", "sat"])) < perplexity(
+        model.log_likelihoods(["mat", "on", "cat"])
+    )
     with pytest.raises(TextError, match="at least one word"):
         NgramModel([[]])

@@ -24,7 +24,9 @@ def model():
     from transformers import GPT2Config, GPT2LMHeadModel
 
     torch.manual_seed(0)
-    config = GPT2Config(vocab_size=32, n_positions=64, n_embd=16, n_layer=2, n_head=2, bos_token_id=0, eos_token_id=0)
+    config = GPT2Config(
+        vocab_size=32, n_positions=64, n_embd=16, n_layer=2, n_head=2, bos_token_id=0, eos_token_id=0
+    )
     return GPT2LMHeadModel(config).eval()
 
 
@@ -33,7 +35,7 @@ def one_by_one(model, tokens, context):
     result = []
     with torch.inference_mode():
         for place in range(1, len(tokens)):
-            before = torch.tensor([tokens[max(0, place - context):place]])
+            before = torch.tensor([tokens[max(0, place - context) : place]])
             result.append(torch.log_softmax(model(before).logits[0, -1], -1)[tokens[place]].item())
     return result
 
@@ -63,7 +65,9 @@ def test_windows_score_each_token_once():
 def test_text_through_a_tokenizer(model):
     scorer = CausalModel(model=model, tokenizer=Letters(), window=64)
     assert scorer.tokens("abc")[0] == 0 and len(scorer.tokens("abc")) == 4
-    assert len(scorer.log_likelihoods("once upon a time")) == 16  # with a start token the first letter is scored too
+    assert (
+        len(scorer.log_likelihoods("once upon a time")) == 16
+    )  # with a start token the first letter is scored too
     long = "the rain in spain " * 20
     assert len(scorer.log_likelihoods(long)) == len(long)
     assert 1 < perplexity(scorer.log_likelihoods(long)) < 200
@@ -74,10 +78,15 @@ def test_an_even_model_is_as_unsure_as_its_vocabulary():
     assert perplexity([0.0, 0.0]) == 1
 
 
-@pytest.mark.parametrize("act, says", [
-    (lambda: perplexity([]), "no token to score"), (lambda: windows(10, 1, 1), "at least 2"),
-    (lambda: windows(10, 8, 8), "stride below"), (lambda: CausalModel("/no/such/model"), "could not be loaded"),
-])
+@pytest.mark.parametrize(
+    "act, says",
+    [
+        (lambda: perplexity([]), "no token to score"),
+        (lambda: windows(10, 1, 1), "at least 2"),
+        (lambda: windows(10, 8, 8), "stride below"),
+        (lambda: CausalModel("/no/such/model"), "could not be loaded"),
+    ],
+)
 def test_bad_input(act, says):
     with pytest.raises(TextError, match=says):
         act()

@@ -17,10 +17,10 @@ def longest_by_scan(corpus, query, limit):
     for start in range(len(query)):
         best = 0
         for length in range(1, min(limit, len(query) - start) + 1):
-            gram = list(query[start:start + length])
+            gram = list(query[start : start + length])
             if END in gram or PAD in gram:
                 break
-            if any(list(corpus[at:at + length]) == gram for at in range(len(corpus) - length + 1)):
+            if any(list(corpus[at : at + length]) == gram for at in range(len(corpus) - length + 1)):
                 best = length
         result.append(best)
     return result
@@ -30,8 +30,8 @@ def longest_by_scan(corpus, query, limit):
 @given(corpora, st.integers(1, 9))
 def test_order_is_that_of_the_sorted_suffixes(corpus, depth):
     index = SuffixArray.build(np.array(corpus), depth)
-    expected = sorted(range(len(corpus)), key=lambda at: (corpus[at:at + depth], at))
-    assert [corpus[at:at + depth] for at in index.order] == [corpus[at:at + depth] for at in expected]
+    expected = sorted(range(len(corpus)), key=lambda at: (corpus[at : at + depth], at))
+    assert [corpus[at : at + depth] for at in index.order] == [corpus[at : at + depth] for at in expected]
     assert sorted(index.order) == list(range(len(corpus)))
 
 
@@ -46,7 +46,7 @@ def test_longest_matches_equal_a_scan(corpus, query, limit):
 @given(corpora, st.lists(st.integers(1, 4), min_size=1, max_size=5))
 def test_count_equals_a_scan(corpus, gram):
     index = SuffixArray.build(np.array(corpus), 5)
-    expected = sum(corpus[at:at + len(gram)] == gram for at in range(len(corpus) - len(gram) + 1))
+    expected = sum(corpus[at : at + len(gram)] == gram for at in range(len(corpus) - len(gram) + 1))
     assert index.count(gram) == expected
 
 
@@ -55,7 +55,7 @@ def test_large_word_numbers_take_several_rounds():
     corpus = rng.integers(1, 2**30, size=300)
     corpus[100:140] = corpus[20:60]  # a long repeat: the first round cannot tell the two apart
     index = SuffixArray.build(corpus, 40)
-    expected = sorted(range(300), key=lambda at: tuple(corpus[at:at + 40]))
+    expected = sorted(range(300), key=lambda at: tuple(corpus[at : at + 40]))
     assert index.order.tolist() == expected
     assert index.longest_matches(corpus[20:60], 40)[0] == 40
 

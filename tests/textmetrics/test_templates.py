@@ -65,10 +65,15 @@ def test_compression_as_released_doubles_the_spaces():
     assert found > 1.2 * cr_pos(tags) and found == round(found, 3)
 
 
-@pytest.mark.parametrize("act, says", [
-    (lambda: cr_pos([]), "without words"), (lambda: coverage([], []), "without words"),
-    (lambda: common_templates([TAGS], length=0), "at least 1"), (lambda: common_templates([TAGS], tau=0), "at least 1"),
-])
+@pytest.mark.parametrize(
+    "act, says",
+    [
+        (lambda: cr_pos([]), "without words"),
+        (lambda: coverage([], []), "without words"),
+        (lambda: common_templates([TAGS], length=0), "at least 1"),
+        (lambda: common_templates([TAGS], tau=0), "at least 1"),
+    ],
+)
 def test_bad_input(act, says):
     with pytest.raises(TextError, match=says):
         act()
