@@ -1,11 +1,13 @@
-"""A certificate of a run, after CODECHECK: what was made, from what, where, and how the printed numbers came out.
+"""A certificate of a run, after CODECHECK: what was made, from what, where, and how the printed numbers
+came out.
 
-    python -m lib.certificate write --profile released     build/released/certificate/ and certificate-released.zip
-    python -m lib.certificate verify certificate-released.zip     re-runs the chain afresh and says what changed
+    python -m lib.certificate write --profile released     build/released/certificate/ and
+    certificate-released.zip python -m lib.certificate verify certificate-released.zip     re-runs the chain
+    afresh and says what changed
 
-The folder holds codecheck.yml (CODECHECK configuration 1.0, with hashes), certificate.html, certificate.pdf where a
-Chromium is at hand, and the exhibits themselves; the zip is the same as an RO-Crate. No host name and no path of the
-machine is in either.
+The folder holds codecheck.yml (CODECHECK configuration 1.0, with hashes), certificate.html, certificate.pdf
+where a Chromium is at hand, and the exhibits themselves; the zip is the same as an RO-Crate. No host name
+and no path of the machine is in either.
 """
 
 import argparse
@@ -58,11 +60,12 @@ def place_of(out: Path, file: str) -> Path:
 
 
 def verify(file: Path, *, cores: str = "", build: str = "") -> tuple[dict, list[Change], list[str]]:
-    """Re-run the chain of a certificate afresh and compare: (its facts, changes of exhibits, other differences).
+    """Re-run the chain of a certificate afresh and compare: (its facts, changes of exhibits, other
+    differences).
 
-    The run goes to `build` (default: build/verify-<run>), emptied first. A live run is repeated from the ledgers of
-    the run, so nothing is asked again that was answered. Raises CertificateError for a file that is no certificate,
-    or a chain that stops.
+    The run goes to `build` (default: build/verify-<run>), emptied first. A live run is repeated from the
+    ledgers of the run, so nothing is asked again that was answered. Raises CertificateError for a file that
+    is no certificate, or a chain that stops.
     """
     with opened(file) as folder:
         facts = read(folder)
@@ -89,8 +92,10 @@ class opened:
         if self._file.name == NAME and self._file.is_file():
             return self._file.parent
         if not zipfile.is_zipfile(self._file):
-            raise CertificateError(f"{shown(self._file)}: is no certificate; give the zip that `make certificate` wrote, "
-                                   f"its folder, or {NAME} in it")
+            raise CertificateError(
+                f"{shown(self._file)}: is no certificate; give the zip that `make certificate` wrote, "
+                f"its folder, or {NAME} in it"
+            )
         self._temporary = tempfile.TemporaryDirectory()
         with zipfile.ZipFile(self._file) as archive:
             archive.extractall(self._temporary.name)
@@ -110,14 +115,20 @@ def read(folder: Path) -> dict:
     try:
         facts = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, yaml.YAMLError) as error:
-        raise CertificateError(f"{NAME}: cannot be read ({type(error).__name__}); the certificate should hold it") from None
+        raise CertificateError(
+            f"{NAME}: cannot be read ({type(error).__name__}); the certificate should hold it"
+        ) from None
     if not isinstance(facts, dict) or not {"manifest", "run", "verdicts"} <= set(facts):
-        raise CertificateError(f"{NAME}: lacks manifest, run or verdicts; it was not written by `make certificate`")
+        raise CertificateError(
+            f"{NAME}: lacks manifest, run or verdicts; it was not written by `make certificate`"
+        )
     for entry in facts["manifest"]:
         held = folder / entry["file"]
         if not held.is_file() or hashlib.sha256(held.read_bytes()).hexdigest() != entry["sha256"]:
-            raise CertificateError(f"{entry['file']}: the copy in the bundle is not the one that {NAME} lists; the "
-                                   "certificate was altered after it was written")
+            raise CertificateError(
+                f"{entry['file']}: the copy in the bundle is not the one that {NAME} lists; the "
+                "certificate was altered after it was written"
+            )
     return facts
 
 
@@ -126,13 +137,28 @@ def _ledgers(run: dict, fresh: Path) -> None:
     kept = from_root(f"build/{run['name']}") / "ledgers"
     if run["profile"] == "live":
         if not kept.is_dir():
-            raise CertificateError(f"{shown(kept)}: a live run is verified from its ledgers, and they are not here")
+            raise CertificateError(
+                f"{shown(kept)}: a live run is verified from its ledgers, and they are not here"
+            )
         shutil.copytree(kept, fresh / "ledgers")
 
 
 def _run(run: dict, study: str, fresh: Path, cores: str) -> None:
-    command = [sys.executable, "-m", "lib.run", "--profile", run["profile"], "--study", study, "--smoke",
-               str(int(run["smoke"])), "--build", str(fresh), "--cores", cores]
+    command = [
+        sys.executable,
+        "-m",
+        "lib.run",
+        "--profile",
+        run["profile"],
+        "--study",
+        study,
+        "--smoke",
+        str(int(run["smoke"])),
+        "--build",
+        str(fresh),
+        "--cores",
+        cores,
+    ]
     if subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False).returncode:
         raise CertificateError(f"the chain stopped at {study}: nothing was compared (its message is above)")
 
@@ -145,17 +171,24 @@ def _differences(old: dict, new: dict) -> list[str]:
             before, after = old[key].get(name), new[key].get(name)
             if isinstance(before, dict) or isinstance(after, dict):
                 before, after = before or {}, after or {}
-                said += [f"{name}, {each}: {before.get(each, 'absent')} → {after.get(each, 'absent')}"
-                         for each in sorted(before.keys() | after.keys()) if before.get(each) != after.get(each)]
+                said += [
+                    f"{name}, {each}: {before.get(each, 'absent')} → {after.get(each, 'absent')}"
+                    for each in sorted(before.keys() | after.keys())
+                    if before.get(each) != after.get(each)
+                ]
             elif before != after:
                 said.append(f"{key}, {name}: {before} → {after}")
     if old["archives"] != new["archives"]:
         said.append("archives: other commits or checksums (data/sources.csv)")
     if old["verdicts"] != new["verdicts"]:
-        said.append("verdict counts: " + "; ".join(
-            f"{study} {old['verdicts'].get(study)} → {new['verdicts'].get(study)}"
-            for study in old["verdicts"].keys() | new["verdicts"].keys()
-            if old["verdicts"].get(study) != new["verdicts"].get(study)))
+        said.append(
+            "verdict counts: "
+            + "; ".join(
+                f"{study} {old['verdicts'].get(study)} → {new['verdicts'].get(study)}"
+                for study in old["verdicts"].keys() | new["verdicts"].keys()
+                if old["verdicts"].get(study) != new["verdicts"].get(study)
+            )
+        )
     return said
 
 
@@ -189,7 +222,9 @@ def _write(options) -> int:
 
 def _verify(options) -> int:
     if not options.file:
-        raise CertificateError("say which: make verify-certificate FILE=build/released/certificate-released.zip")
+        raise CertificateError(
+            "say which: make verify-certificate FILE=build/released/certificate-released.zip"
+        )
     facts, changes, differences = verify(Path(options.file), cores=options.cores, build=options.build)
     total = len(facts["manifest"])
     changed = [change for change in changes if change.kind != "equal"]
@@ -197,8 +232,10 @@ def _verify(options) -> int:
         print(f"{change.kind}: {change.file}{f': {change.detail}' if change.detail else ''}")
     for line in differences:
         print(f"note: {line}")
-    print(f"{total - sum(change.kind != 'new' for change in changed)} of {total} exhibits equal"
-          + (f", {len(changed)} not" if changed else ": the run is confirmed"))
+    print(
+        f"{total - sum(change.kind != 'new' for change in changed)} of {total} exhibits equal"
+        + (f", {len(changed)} not" if changed else ": the run is confirmed")
+    )
     return 1 if changed else 0
 
 

@@ -41,14 +41,25 @@ def facts_of(profile: str, out: Path, *, smoke: bool, checker: str) -> dict:
     start, end, busy = _times(executed)
     return {
         "version": VERSION,
-        "paper": {"title": citation["title"], "authors": [{"name": _name(who)} for who in citation["authors"]],
-                  "reference": [entry["url"] for entry in citation.get("references", []) if "url" in entry]},
+        "paper": {
+            "title": citation["title"],
+            "authors": [{"name": _name(who)} for who in citation["authors"]],
+            "reference": [entry["url"] for entry in citation.get("references", []) if "url" in entry],
+        },
         "manifest": manifest_of(out, studies),
         "codechecker": [_checker(checker)] if checker else [],
         "summary": _summary(report, studies),
         "check_time": end,
-        "run": {"name": out.name, "profile": profile, "smoke": smoke, "studies": studies, "started": start,
-                "ended": end, "notebooks": len(executed), "notebook_seconds": round(busy, 1)},
+        "run": {
+            "name": out.name,
+            "profile": profile,
+            "smoke": smoke,
+            "studies": studies,
+            "started": start,
+            "ended": end,
+            "notebooks": len(executed),
+            "notebook_seconds": round(busy, 1),
+        },
         "verdicts": _verdicts(report, studies),
         "code": _code(),
         "archives": _archives(studies) if profile_params(profile)["source"] == "archive" else [],
@@ -59,17 +70,29 @@ def facts_of(profile: str, out: Path, *, smoke: bool, checker: str) -> dict:
 
 
 def manifest_of(out: Path, studies) -> list[dict]:
-    """The exhibits of a run, {file, comment, sha256, bytes}: verdicts, the cells of each notebook, tables, figures."""
+    """The exhibits of a run, {file, comment, sha256, bytes}: verdicts, the cells of each notebook, tables,
+    figures.
+    """
     figures = figures_folder(out)
-    places = [(out, path) for name in ("cells.csv", "derived.csv", "verification.csv") if (path := out / name).is_file()]
+    places = [
+        (out, path)
+        for name in ("cells.csv", "derived.csv", "verification.csv")
+        if (path := out / name).is_file()
+    ]
     for folder, root in ((out / "cells", out), (out / "tables", out), (figures, figures)):
-        places += [(root, path) for study in studies for path in sorted((folder / study).rglob("*"))
-                   if path.is_file() and not path.name.startswith(".")]
+        places += [
+            (root, path)
+            for study in studies
+            for path in sorted((folder / study).rglob("*"))
+            if path.is_file() and not path.name.startswith(".")
+        ]
     entries = []
     for root, path in places:
         inside = path.relative_to(root).as_posix()
         name = inside if root == out else f"figures/{inside}"
-        entries.append({"file": name, "comment": _comment(name), "sha256": sha256(path), "bytes": path.stat().st_size})
+        entries.append(
+            {"file": name, "comment": _comment(name), "sha256": sha256(path), "bytes": path.stat().st_size}
+        )
     return entries
 
 
@@ -83,10 +106,16 @@ def _report(profile: str, out: Path) -> pd.DataFrame:
 def _comment(name: str) -> str:
     kind, _, rest = name.partition("/")
     stem = Path(rest).stem
-    known = {"cells.csv": "every computed number", "derived.csv": "numbers recomputed from the papers' own",
-             "verification.csv": "every printed number with its verdict"}
-    words = {"cells": f"numbers made by {rest.removesuffix('.csv')}", "tables": f"table {stem} of {rest.split('/')[0]}",
-             "figures": f"figure {stem} of {rest.split('/')[0]}"}
+    known = {
+        "cells.csv": "every computed number",
+        "derived.csv": "numbers recomputed from the papers' own",
+        "verification.csv": "every printed number with its verdict",
+    }
+    words = {
+        "cells": f"numbers made by {rest.removesuffix('.csv')}",
+        "tables": f"table {stem} of {rest.split('/')[0]}",
+        "figures": f"figure {stem} of {rest.split('/')[0]}",
+    }
     return known.get(name) or words.get(kind, name)
 
 
@@ -95,26 +124,35 @@ def _verdicts(report: pd.DataFrame, studies) -> dict:
     counts = {}
     for study in studies:
         mine = report[report["study"] == study]
-        counts[study] = {"printed": len(mine), **{status: int((mine["status"] == status).sum()) for status in STATUSES},
-                         "contradicts": int((mine["verdict"] == "contradicts").sum())}
+        counts[study] = {
+            "printed": len(mine),
+            **{status: int((mine["status"] == status).sum()) for status in STATUSES},
+            "contradicts": int((mine["verdict"] == "contradicts").sum()),
+        }
     return counts
 
 
 def _summary(report: pd.DataFrame, studies) -> str:
     counts = report["status"].value_counts()
     said = ", ".join(f"{counts[status]} {status}" for status in STATUSES if counts.get(status))
-    return f"{len(studies)} {'study' if len(studies) == 1 else 'studies'} executed; {len(report)} printed numbers: {said}."
+    ran = "1 study" if len(studies) == 1 else f"{len(studies)} studies"
+    return f"{ran} executed; {len(report)} printed numbers: {said}."
 
 
 def _times(executed) -> tuple[str, str, float]:
     """(first start, last end, seconds that notebooks ran) from what papermill noted."""
-    noted = [json.loads(path.read_text(encoding="utf-8"))["metadata"].get("papermill", {}) for path in executed]
+    noted = [
+        json.loads(path.read_text(encoding="utf-8"))["metadata"].get("papermill", {}) for path in executed
+    ]
     noted = [entry for entry in noted if entry.get("start_time") and entry.get("end_time")]
     if not noted:
         raise CertificateError("no executed notebook says when it ran; run `make tables` again")
     times = [datetime.fromisoformat(entry[name]) for entry in noted for name in ("start_time", "end_time")]
-    return (min(times).isoformat(timespec="seconds"), max(times).isoformat(timespec="seconds"),
-            sum(entry.get("duration") or 0.0 for entry in noted))
+    return (
+        min(times).isoformat(timespec="seconds"),
+        max(times).isoformat(timespec="seconds"),
+        sum(entry.get("duration") or 0.0 for entry in noted),
+    )
 
 
 def _code() -> dict:
@@ -126,13 +164,18 @@ def _code() -> dict:
             if path.is_file() and not {"__pycache__", ".ipynb_checkpoints"} & set(path.parts):
                 total.update(f"{path.relative_to(ROOT).as_posix()}\0{sha256(path)}\n".encode())
     commit, changed = _git("rev-parse", "HEAD"), _git("status", "--porcelain", "--", *CODE)
-    return {"commit": commit or "unknown", "uncommitted_changes": bool(changed) if commit else None,
-            "sha256": total.hexdigest()}
+    return {
+        "commit": commit or "unknown",
+        "uncommitted_changes": bool(changed) if commit else None,
+        "sha256": total.hexdigest(),
+    }
 
 
 def _git(*arguments) -> str:
     try:
-        found = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
+        found = subprocess.run(
+            ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+        )
     except (OSError, subprocess.SubprocessError):
         return ""
     return found.stdout.strip()
@@ -140,14 +183,25 @@ def _git(*arguments) -> str:
 
 def _archives(studies) -> list[dict]:
     """Each archive that a study reads: repository, commit, files, and one checksum over the pinned ones."""
-    used = [name for name in sources() if any(name == study or name.startswith(f"{study}") for study in studies)]
+    used = [
+        name for name in sources() if any(name == study or name.startswith(f"{study}") for study in studies)
+    ]
     entries = []
     for name in used:
         rows = [row for _, row in sorted(sources()[name].items())]
-        total = hashlib.sha256("".join(f"{row['path']}\0{row['sha256']}\n" for row in rows).encode()).hexdigest()
-        entries.append({"archive": name, "repository": sorted({row["repository"] for row in rows}),
-                        "commit": sorted({row["commit"] for row in rows}), "files": len(rows),
-                        "bytes": sum(int(row["bytes"] or 0) for row in rows), "sha256": total})
+        total = hashlib.sha256(
+            "".join(f"{row['path']}\0{row['sha256']}\n" for row in rows).encode()
+        ).hexdigest()
+        entries.append(
+            {
+                "archive": name,
+                "repository": sorted({row["repository"] for row in rows}),
+                "commit": sorted({row["commit"] for row in rows}),
+                "files": len(rows),
+                "bytes": sum(int(row["bytes"] or 0) for row in rows),
+                "sha256": total,
+            }
+        )
     return entries
 
 
@@ -183,9 +237,14 @@ def _machine() -> dict:
     memory = None
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         memory = round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30)
-    return {"system": f"{platform.system()} {platform.release().split('-')[0]}", "architecture": platform.machine(),
-            "processor": _processor(), "cores": os.cpu_count(), "memory_gib": memory,
-            "byte_order": sys.byteorder}
+    return {
+        "system": f"{platform.system()} {platform.release().split('-')[0]}",
+        "architecture": platform.machine(),
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "memory_gib": memory,
+        "byte_order": sys.byteorder,
+    }
 
 
 def _processor() -> str:

@@ -15,8 +15,15 @@ from lib.files import atomic_write
 from lib.verify import STATUSES
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-TYPES = {".csv": "text/csv", ".png": "image/png", ".svg": "image/svg+xml", ".html": "text/html", ".tex": "application/x-tex",
-         ".yml": "application/yaml", ".pdf": "application/pdf"}
+TYPES = {
+    ".csv": "text/csv",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+    ".html": "text/html",
+    ".tex": "application/x-tex",
+    ".yml": "application/yaml",
+    ".pdf": "application/pdf",
+}
 PROCESS_RUN = "https://w3id.org/ro/wfrun/process/0.5"
 
 
@@ -24,28 +31,72 @@ def page(facts: dict) -> str:
     """The certificate as one self-contained page (also what the PDF is printed from)."""
     run, verdicts = facts["run"], facts["verdicts"]
     sections = [
-        ("The run", _pairs({
-            "Profile": run["profile"] + (" (small N)" if run["smoke"] else ""), "Studies": ", ".join(run["studies"]),
-            "Ran": f"{run['started']} to {run['ended']}", "Notebooks": f"{run['notebooks']}, {run['notebook_seconds']} s in all",
-            "Checked by": ", ".join(f"{who['name']} {who.get('ORCID', '')}" for who in facts["codechecker"]) or
-            "nobody has signed this certificate"})),
-        ("Verdicts on the printed numbers", _grid(
-            ["Study", "printed", *STATUSES, "contradicts"],
-            [[study, *counts.values()] for study, counts in verdicts.items()])),
+        (
+            "The run",
+            _pairs(
+                {
+                    "Profile": run["profile"] + (" (small N)" if run["smoke"] else ""),
+                    "Studies": ", ".join(run["studies"]),
+                    "Ran": f"{run['started']} to {run['ended']}",
+                    "Notebooks": f"{run['notebooks']}, {run['notebook_seconds']} s in all",
+                    "Checked by": ", ".join(
+                        f"{who['name']} {who.get('ORCID', '')}" for who in facts["codechecker"]
+                    )
+                    or "nobody has signed this certificate",
+                }
+            ),
+        ),
+        (
+            "Verdicts on the printed numbers",
+            _grid(
+                ["Study", "printed", *STATUSES, "contradicts"],
+                [[study, *counts.values()] for study, counts in verdicts.items()],
+            ),
+        ),
         ("Code", _pairs(facts["code"])),
-        ("Archives", _grid(["Archive", "Repository", "Commit", "Files", "SHA-256 over all"],
-                           [[each["archive"], ", ".join(each["repository"]), ", ".join(each["commit"]), each["files"],
-                             each["sha256"]] for each in facts["archives"]]) if facts["archives"] else
-         "<p>None: this profile reads no archive.</p>"),
-        ("Ledgers", _grid(["Ledger", "Replies", "SHA-256 of what was asked and answered"],
-                          [list(each.values()) for each in facts["ledgers"]]) if facts["ledgers"] else
-         "<p>None: no model was asked.</p>"),
-        ("Machine and environment", _pairs({**facts["machine"], "python": facts["environment"]["python"]})
-         + "<p class='packages'>" + ", ".join(f"{_esc(name)} {_esc(version)}" for name, version in
-                                              facts["environment"]["packages"].items()) + "</p>"),
-        (f"Manifest: {len(facts['manifest'])} exhibits", _grid(
-            ["File", "What it is", "SHA-256"],
-            [[each["file"], each["comment"], each["sha256"]] for each in facts["manifest"]])),
+        (
+            "Archives",
+            _grid(
+                ["Archive", "Repository", "Commit", "Files", "SHA-256 over all"],
+                [
+                    [
+                        each["archive"],
+                        ", ".join(each["repository"]),
+                        ", ".join(each["commit"]),
+                        each["files"],
+                        each["sha256"],
+                    ]
+                    for each in facts["archives"]
+                ],
+            )
+            if facts["archives"]
+            else "<p>None: this profile reads no archive.</p>",
+        ),
+        (
+            "Ledgers",
+            _grid(
+                ["Ledger", "Replies", "SHA-256 of what was asked and answered"],
+                [list(each.values()) for each in facts["ledgers"]],
+            )
+            if facts["ledgers"]
+            else "<p>None: no model was asked.</p>",
+        ),
+        (
+            "Machine and environment",
+            _pairs({**facts["machine"], "python": facts["environment"]["python"]})
+            + "<p class='packages'>"
+            + ", ".join(
+                f"{_esc(name)} {_esc(version)}" for name, version in facts["environment"]["packages"].items()
+            )
+            + "</p>",
+        ),
+        (
+            f"Manifest: {len(facts['manifest'])} exhibits",
+            _grid(
+                ["File", "What it is", "SHA-256"],
+                [[each["file"], each["comment"], each["sha256"]] for each in facts["manifest"]],
+            ),
+        ),
     ]
     body = "".join(f"<section><h2>{_esc(title)}</h2>{text}</section>" for title, text in sections)
     return PAGE.format(title=_esc(facts["paper"]["title"]), summary=_esc(facts["summary"]), body=body)
@@ -57,8 +108,16 @@ def pdf(source: Path, target: Path) -> bool:
     if browser is None:
         return False
     with tempfile.TemporaryDirectory() as profile:
-        command = [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}",
-                   "--no-pdf-header-footer", f"--print-to-pdf={target}", source.resolve().as_uri()]
+        command = [
+            browser,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            f"--user-data-dir={profile}",
+            "--no-pdf-header-footer",
+            f"--print-to-pdf={target}",
+            source.resolve().as_uri(),
+        ]
         try:
             subprocess.run(command, check=True, timeout=120, capture_output=True)
         except (OSError, subprocess.SubprocessError):
@@ -67,10 +126,15 @@ def pdf(source: Path, target: Path) -> bool:
 
 
 def crate(folder: Path, facts: dict, target: Path) -> Path:
-    """The folder as an RO-Crate (Process Run Crate): its description is written into it, and all of it to a zip."""
+    """The folder as an RO-Crate (Process Run Crate): its description is written into it, and all of it to a
+    zip.
+    """
     described = _described(folder, facts)
     described.metadata.write(folder)
-    with atomic_write(target, suffix=".zip") as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
+    with (
+        atomic_write(target, suffix=".zip") as temporary,
+        zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive,
+    ):
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
             archive.write(path, path.relative_to(folder).as_posix())
     return target
@@ -82,19 +146,47 @@ def _described(folder: Path, facts: dict) -> ROCrate:
     crate.description = facts["summary"]
     crate.license = "https://spdx.org/licenses/MIT"
     crate.datePublished = run["ended"]
-    crate.root_dataset["conformsTo"] = crate.add(ContextEntity(crate, PROCESS_RUN, properties={
-        "@type": "CreativeWork", "name": "Process Run Crate", "version": "0.5"}))
-    files = [crate.add_file(folder / entry["file"], entry["file"], properties={
-        "name": entry["comment"], "sha256": entry["sha256"], "contentSize": str(entry["bytes"]),
-        "encodingFormat": TYPES.get(Path(entry["file"]).suffix, "application/octet-stream")}) for entry in facts["manifest"]]
-    papers = {"codecheck.yml": "the certificate", "certificate.html": "the certificate as a page",
-              "certificate.pdf": "the certificate as a PDF"}
+    crate.root_dataset["conformsTo"] = crate.add(
+        ContextEntity(
+            crate,
+            PROCESS_RUN,
+            properties={"@type": "CreativeWork", "name": "Process Run Crate", "version": "0.5"},
+        )
+    )
+    files = [
+        crate.add_file(
+            folder / entry["file"],
+            entry["file"],
+            properties={
+                "name": entry["comment"],
+                "sha256": entry["sha256"],
+                "contentSize": str(entry["bytes"]),
+                "encodingFormat": TYPES.get(Path(entry["file"]).suffix, "application/octet-stream"),
+            },
+        )
+        for entry in facts["manifest"]
+    ]
+    papers = {
+        "codecheck.yml": "the certificate",
+        "certificate.html": "the certificate as a page",
+        "certificate.pdf": "the certificate as a PDF",
+    }
     for name, words in papers.items():
         if (folder / name).is_file():
-            crate.add_file(folder / name, name, properties={"name": words, "encodingFormat": TYPES[Path(name).suffix]})
-    software = crate.add(SoftwareApplication(crate, "#compendium", properties={
-        "name": facts["paper"]["title"], "softwareVersion": facts["code"]["commit"],
-        "softwareRequirements": f"Python {facts['environment']['python']}"}))
+            crate.add_file(
+                folder / name, name, properties={"name": words, "encodingFormat": TYPES[Path(name).suffix]}
+            )
+    software = crate.add(
+        SoftwareApplication(
+            crate,
+            "#compendium",
+            properties={
+                "name": facts["paper"]["title"],
+                "softwareVersion": facts["code"]["commit"],
+                "softwareRequirements": f"Python {facts['environment']['python']}",
+            },
+        )
+    )
     inputs = [
         crate.add_dataset(
             f"https://github.com/{each['repository'][0]}/tree/{each['commit'][0]}",
@@ -103,29 +195,54 @@ def _described(folder: Path, facts: dict) -> ROCrate:
         for each in facts["archives"]
         if each["repository"] and each["commit"]
     ]
-    action = crate.add(ContextEntity(crate, "#run", properties={
-        "@type": "CreateAction", "name": f"make tables PROFILE={run['profile']}", "startTime": run["started"],
-        "endTime": run["ended"], "actionStatus": "http://schema.org/CompletedActionStatus",
-        "description": ", ".join(f"{name} {value}" for name, value in facts["machine"].items())}))
+    action = crate.add(
+        ContextEntity(
+            crate,
+            "#run",
+            properties={
+                "@type": "CreateAction",
+                "name": f"make tables PROFILE={run['profile']}",
+                "startTime": run["started"],
+                "endTime": run["ended"],
+                "actionStatus": "http://schema.org/CompletedActionStatus",
+                "description": ", ".join(f"{name} {value}" for name, value in facts["machine"].items()),
+            },
+        )
+    )
     action["instrument"], action["object"], action["result"] = software, inputs, files
     crate.root_dataset["mentions"] = [action]
     if facts["codechecker"]:
         who = facts["codechecker"][0]
-        agent = crate.add(ContextEntity(crate, f"https://orcid.org/{who['ORCID']}" if "ORCID" in who else "#checker",
-                                        properties={"@type": "Person", "name": who["name"]}))
+        agent = crate.add(
+            ContextEntity(
+                crate,
+                f"https://orcid.org/{who['ORCID']}" if "ORCID" in who else "#checker",
+                properties={"@type": "Person", "name": who["name"]},
+            )
+        )
         action["agent"] = agent
     return crate
 
 
 def _pairs(pairs: dict) -> str:
-    return "<table>" + "".join(f"<tr><th>{_esc(str(name).replace('_', ' '))}</th><td>{_esc(value)}</td></tr>"
-                               for name, value in pairs.items()) + "</table>"
+    return (
+        "<table>"
+        + "".join(
+            f"<tr><th>{_esc(str(name).replace('_', ' '))}</th><td>{_esc(value)}</td></tr>"
+            for name, value in pairs.items()
+        )
+        + "</table>"
+    )
 
 
 def _grid(head, rows) -> str:
-    return ("<table class='grid'><thead><tr>" + "".join(f"<th>{_esc(name)}</th>" for name in head) + "</tr></thead><tbody>"
-            + "".join("<tr>" + "".join(f"<td>{_esc(value)}</td>" for value in row) + "</tr>" for row in rows)
-            + "</tbody></table>")
+    return (
+        "<table class='grid'><thead><tr>"
+        + "".join(f"<th>{_esc(name)}</th>" for name in head)
+        + "</tr></thead><tbody>"
+        + "".join("<tr>" + "".join(f"<td>{_esc(value)}</td>" for value in row) + "</tr>" for row in rows)
+        + "</tbody></table>"
+    )
 
 
 def _esc(text) -> str:
@@ -133,15 +250,19 @@ def _esc(text) -> str:
 
 
 PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width,initial-scale=1">
 <title>Certificate</title><style>
-:root{{--ink:#1b1f24;--paper:#fff;--line:#dfe3e8;--soft:#f5f6f8;--accent:#2e8b62}}
-@media(prefers-color-scheme:dark){{@media screen{{:root{{--ink:#e6e8eb;--paper:#14171b;--line:#333a42;--soft:#1d2228;--accent:#57b98a}}}}}}
-body{{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:62rem;margin:0 auto;padding:1.5rem}}
+:root{{--ink:#1b1f24;--paper:#fff;--line:#dfe3e8;--accent:#2e8b62}}
+@media screen and (prefers-color-scheme:dark){{
+:root{{--ink:#e6e8eb;--paper:#14171b;--line:#333a42;--accent:#57b98a}}}}
+body{{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);
+max-width:62rem;margin:0 auto;padding:1.5rem}}
 header{{border:2px solid var(--accent);border-radius:10px;padding:1rem 1.4rem}}h1{{margin:0;font-size:1.5rem}}
 h2{{font-size:1.1rem;margin:1.6rem 0 .4rem}}section{{overflow-x:auto}}
-table{{border-collapse:collapse;font-variant-numeric:tabular-nums}}th,td{{text-align:left;padding:.25rem .7rem .25rem 0;
-vertical-align:top;border-bottom:1px solid var(--line);overflow-wrap:anywhere}}th{{font-weight:600;white-space:nowrap}}
+table{{border-collapse:collapse;font-variant-numeric:tabular-nums}}
+th,td{{text-align:left;padding:.25rem .7rem .25rem 0;vertical-align:top;border-bottom:1px solid var(--line);
+overflow-wrap:anywhere}}th{{font-weight:600;white-space:nowrap}}
 .grid{{font-size:.85rem;width:100%}}.packages{{font-size:.8rem}}
 @media print{{body{{max-width:none;padding:0;font-size:10px}}.grid{{font-size:8px}}}}
 </style></head><body><header><h1>Certificate of a run</h1><p>{title}</p><p><b>{summary}</b></p></header>

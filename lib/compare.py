@@ -46,7 +46,10 @@ def compare(folder: Path, before, after, place_of) -> list[Change]:
 def moved(before: pd.DataFrame, after: pd.DataFrame) -> list[str]:
     """Which numbers of two cells tables differ, in words: moved, gone, new."""
     keys = [*ADDRESS, *({"basis"} & set(before.columns) & set(after.columns))]
-    old, new = ({tuple(row[name] for name in keys): row for row in frame.to_dict("records")} for frame in (before, after))
+    old, new = (
+        {tuple(row[name] for name in keys): row for row in frame.to_dict("records")}
+        for frame in (before, after)
+    )
     said = []
     for key, row in old.items():
         if key not in new:
@@ -69,7 +72,9 @@ def _detail(before: Path, after: Path) -> str:
     if before.suffix in (".csv", ".tex", ".html"):
         old, new = (path.read_text(encoding="utf-8").splitlines() for path in (before, after))
         differing = sum(a != b for a, b in zip(old, new)) + abs(len(old) - len(new))
-        first = next((line for line, (a, b) in enumerate(zip(old, new), 1) if a != b), min(len(old), len(new)) + 1)
+        first = next(
+            (line for line, (a, b) in enumerate(zip(old, new), 1) if a != b), min(len(old), len(new)) + 1
+        )
         return f"{differing} of {len(old)} lines, the first is line {first}"
     return f"{len(before.read_bytes())} bytes then, {len(after.read_bytes())} now"
 

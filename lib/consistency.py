@@ -1,8 +1,8 @@
 """Anchor sweep: how stable a judge's ordering stays when the reference it is told about is re-pinned.
 
-Source: The Metanym Game, section 3.3 and Appendix A.3 (A10, A11). `scores[anchor, judge, unit]` holds a judge's
-scores of the same units at several anchor values, NaN where a score is missing or the unit is the judge's own.
-Pearson's correlation ignores a common shift or stretch, so only a reordering lowers the value.
+Source: The Metanym Game, section 3.3 and Appendix A.3 (A10, A11). `scores[anchor, judge, unit]` holds a
+judge's scores of the same units at several anchor values, NaN where a score is missing or the unit is the
+judge's own. Pearson's correlation ignores a common shift or stretch, so only a reordering lowers the value.
 """
 
 from itertools import combinations
@@ -42,16 +42,17 @@ def collapse(scores) -> np.ndarray:
 def pair_moments(scores, atom_of, n_atoms: int, weights=None) -> np.ndarray:
     """Sums per atom, judge and anchor pair, enough for the correlation of any resample of atoms.
 
-    scores[anchor, judge, unit], atom_of[unit], weights[unit] (default 1) -> moments[atom, judge, pair, 6] with the
-    weighted sums of 1, x, y, xx, yy and xy over the atom's units that both anchors scored; pairs in the order of
-    itertools.combinations. Raises ConsistencyError as `sweep_consistency`.
+    scores[anchor, judge, unit], atom_of[unit], weights[unit] (default 1) -> moments[atom, judge, pair, 6]
+    with the weighted sums of 1, x, y, xx, yy and xy over the atom's units that both anchors scored; pairs in
+    the order of itertools.combinations. Raises ConsistencyError as `sweep_consistency`.
     """
     scores = np.asarray(scores, dtype=float)
     if scores.ndim != 3 or len(scores) < 2:
         raise ConsistencyError("scores should have the axes [anchor, judge, unit] with at least two anchors, "
                                f"not shape {scores.shape}")
     first, second = (np.array(side) for side in zip(*combinations(range(len(scores)), 2)))
-    # sums of squares of centred scores keep their digits; a constant taken from both vectors changes no correlation
+    # sums of squares of centred scores keep their digits; a constant taken from both vectors changes no
+    # correlation
     middle = np.nanmean(scores) if np.isfinite(scores).any() else 0.0
     x, y = scores[first] - middle, scores[second] - middle
     both = ~np.isnan(x) & ~np.isnan(y)
@@ -78,7 +79,8 @@ def consistency_from_moments(moments, counts) -> np.ndarray:
 
 
 def anchors_compared(scores) -> np.ndarray:
-    """How many anchor pairs enter each judge's consistency: [judge] (both vectors vary on the shared units)."""
+    """How many anchor pairs enter each judge's consistency: [judge] (both vectors vary on the shared units).
+    """
     n_units = np.asarray(scores).shape[-1]
     n, x, y, xx, yy, _ = np.moveaxis(pair_moments(scores, np.arange(n_units), n_units).sum(axis=0), -1, 0)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,12 +1,12 @@
 """Large stages in shards: jobs that share nothing but ledger files.
 
-    python -m lib.shards ask NOTEBOOK VALUES FOLDER 3/20     one shard: asks its share, into a ledger of its own
-    python -m lib.shards merge FOLDER                        all shards' replies into the study's ledger
+    python -m lib.shards ask NOTEBOOK VALUES FOLDER 3/20     one shard: asks its share, into a ledger of its
+    own python -m lib.shards merge FOLDER                        all shards' replies into the study's ledger
 
-A shard runs the notebook's own code up to the first stage, asks those of its missing requests that fall to it, and
-stops. What falls to a shard follows from a request's hash, so shards need not know of each other. The notebook, run
-after the merge, finds every reply in its ledger and asks only what its later stages need. Ledgers are named by
-`FOLDER/<ledger>--<stage>--<shard>.sqlite`; each has one writer, on one machine.
+A shard runs the notebook's own code up to the first stage, asks those of its missing requests that fall to
+it, and stops. What falls to a shard follows from a request's hash, so shards need not know of each other.
+The notebook, run after the merge, finds every reply in its ledger and asks only what its later stages need.
+Ledgers are named by `FOLDER/<ledger>--<stage>--<shard>.sqlite`; each has one writer, on one machine.
 """
 
 import contextlib
@@ -56,11 +56,22 @@ class Shard:
         return int.from_bytes(request.digest[:8], "big") % self.count == self.index
 
 
-def ask_share(requests, endpoint, ledger: Ledger, *, folder: Path, shard: Shard, budget: Budget | None = None,
-              label: str = "stage", **options):
-    """What `run_stage` would ask of this shard's requests, into a ledger of the shard's own; returns its StageResult.
+def ask_share(
+    requests,
+    endpoint,
+    ledger: Ledger,
+    *,
+    folder: Path,
+    shard: Shard,
+    budget: Budget | None = None,
+    label: str = "stage",
+    **options,
+):
+    """What `run_stage` would ask of this shard's requests, into a ledger of the shard's own; returns its
+    StageResult.
 
-    Requests that `ledger` answers already are left out. The shard's ceiling is its share of what `budget` leaves.
+    Requests that `ledger` answers already are left out. The shard's ceiling is its share of what `budget`
+    leaves.
     """
     from lib.models.stage import run_stage
 
@@ -73,7 +84,8 @@ def ask_share(requests, endpoint, ledger: Ledger, *, folder: Path, shard: Shard,
 
 
 def merge(folder: Path, ledgers: Path) -> int:
-    """Copy every reply of the shards in `folder` into the ledgers of the same name in `ledgers`; how many were new.
+    """Copy every reply of the shards in `folder` into the ledgers of the same name in `ledgers`; how many
+    were new.
 
     May be broken off and repeated at any point. A shard's file is removed once its replies are in the ledger.
     """
@@ -81,7 +93,9 @@ def merge(folder: Path, ledgers: Path) -> int:
     for path in sorted(folder.glob("*.sqlite")):
         found = NAME.fullmatch(path.name)
         if not found:
-            raise ShardError(f"{shown(path)}: is no shard's ledger; those are named <ledger>--<stage>--<number>.sqlite")
+            raise ShardError(
+                f"{shown(path)}: is no shard's ledger; those are named <ledger>--<stage>--<number>.sqlite"
+            )
         with Ledger(path) as shard, Ledger(ledgers / f"{found['ledger']}.sqlite") as whole, whole.writing():
             new += _copy(shard, whole, path.stem)
         for ending in ("", "-wal", "-shm", ".lock"):
@@ -90,7 +104,9 @@ def merge(folder: Path, ledgers: Path) -> int:
 
 
 def _copy(shard: Ledger, whole: Ledger, name: str) -> int:
-    """The shard's replies that `whole` lacks, with what they cost, a batch a transaction; then its calls at risk."""
+    """The shard's replies that `whole` lacks, with what they cost, a batch a transaction; then its calls at
+    risk.
+    """
     new, batch = 0, []
     for row in shard.rows():
         batch.append(row)
@@ -99,7 +115,9 @@ def _copy(shard: Ledger, whole: Ledger, name: str) -> int:
             batch = []
     new += _copy_batch(shard, whole, batch)
     for model, entry in shard.spent().items():
-        if model != "total" and entry["risk_calls"]:  # the same name each time: a repeated merge counts it once
+        if (
+            model != "total" and entry["risk_calls"]
+        ):  # the same name each time: a repeated merge counts it once
             call = f"{name}:{model}"
             at_risk = {unit: entry[f"risk_{unit}"] for unit in UNITS}
             whole.commit([("close", call), ("open", call, model, at_risk), ("lost", call)])
@@ -113,8 +131,11 @@ def _copy_batch(shard: Ledger, whole: Ledger, rows) -> int:
     operations = []
     for row in fresh:
         operations.append(("reply", row, shard.content(row["request"])))
-        amounts = {"dollars": row["cost"] or 0.0, "calls": row["tries"] or 1,
-                   "tokens": (row["prompt_tokens"] or 0) + (row["completion_tokens"] or 0)}
+        amounts = {
+            "dollars": row["cost"] or 0.0,
+            "calls": row["tries"] or 1,
+            "tokens": (row["prompt_tokens"] or 0) + (row["completion_tokens"] or 0),
+        }
         operations.append(("charge", row["model"], amounts))
     if operations:
         whole.commit(operations)
@@ -136,8 +157,13 @@ def _share(budget: Budget, ledger: Ledger, own: Ledger, shard: Shard) -> Budget:
         if ceiling is not None:
             left = max(0.0, ceiling - spent[unit]) / shard.count
             ceilings[unit] = before[unit] + (left if unit == "dollars" else int(left))
-    each = {model: {unit: (value / shard.count if unit == "dollars" else value // shard.count)
-                    for unit, value in limits.items()} for model, limits in budget.per_model.items()}
+    each = {
+        model: {
+            unit: (value / shard.count if unit == "dollars" else value // shard.count)
+            for unit, value in limits.items()
+        }
+        for model, limits in budget.per_model.items()
+    }
     return dataclasses.replace(budget, **ceilings, per_model=each, beside=None)
 
 
@@ -148,7 +174,8 @@ def _spent(ledger: Ledger) -> Counter:
 
 
 def run_notebook(notebook: Path, values: dict, folder: Path, shard: Shard) -> bool:
-    """Run a notebook's code up to its first stage and ask the shard's share; False where it has no stage to ask.
+    """Run a notebook's code up to its first stage and ask the shard's share; False where it has no stage to
+    ask.
 
     To be called in a fresh process, before anything has imported `run_stage`.
     """
@@ -160,7 +187,12 @@ def run_notebook(notebook: Path, values: dict, folder: Path, shard: Shard) -> bo
         raise Asked
 
     lib.models.run_stage = stage
-    for name in ("close", "save_csv", "save_figure", "save_tables"):  # a shard writes its ledger and nothing else
+    for name in (
+        "close",
+        "save_csv",
+        "save_figure",
+        "save_tables",
+    ):  # a shard writes its ledger and nothing else
         setattr(lib.page.Page, name, lambda *_, **__: None)
     os.environ.setdefault("MPLBACKEND", "Agg")
     os.chdir(notebook.parent)

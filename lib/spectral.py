@@ -1,9 +1,9 @@
 """Two-sided spectral rating: one SVD of a judges x items matrix rates the judges and the items, with no key.
 
-Source: The Metanym Game, section 3.3 and Appendix A.2 (A5-A9), A.4 (aligned bootstrap), A.6 (permutation null).
-Throughout, `ratings[judge, item]` holds raw ratings, NaN where a judge gave none. The sign needs one convention
-only: v . (column means of the centred matrix) = sigma1 * sum(u) / n_judges, so a u with positive sum is the same
-choice as a v that correlates positively with the column means.
+Source: The Metanym Game, section 3.3 and Appendix A.2 (A5-A9), A.4 (aligned bootstrap), A.6 (permutation
+null). Throughout, `ratings[judge, item]` holds raw ratings, NaN where a judge gave none. The sign needs one
+convention only: v . (column means of the centred matrix) = sigma1 * sum(u) / n_judges, so a u with positive
+sum is the same choice as a v that correlates positively with the column means.
 """
 
 from dataclasses import dataclass
@@ -22,8 +22,9 @@ class TwoSided:
     """What one factorisation says.
 
     sigma[k] singular values, largest first; left[judge] = u and right[item] = v, unit vectors, signed so that
-    sum(u) > 0; loadings[judge] = f+ = max(u, 0); level = C (rating scale); scale = kappa (rating points per unit
-    of v); consensus[item] = C + kappa v on the rating scale; basis[judge, 2] the two leading left vectors.
+    sum(u) > 0; loadings[judge] = f+ = max(u, 0); level = C (rating scale); scale = kappa (rating points per
+    unit of v); consensus[item] = C + kappa v on the rating scale; basis[judge, 2] the two leading left
+    vectors.
     """
 
     sigma: np.ndarray
@@ -44,12 +45,13 @@ class TwoSided:
 def fill_missing(ratings, fill=7.0) -> np.ndarray:
     """`ratings` with missing entries filled (A5): by a number, or by "row_mean", the judge's own mean.
 
-    Raises SpectralError for a matrix without two judges and two items, an infinite entry, or (row_mean) a judge
-    who rated nothing.
+    Raises SpectralError for a matrix without two judges and two items, an infinite entry, or (row_mean) a
+    judge who rated nothing.
     """
     ratings = np.asarray(ratings, dtype=float)
     if ratings.ndim != 2 or min(ratings.shape) < 2:
-        raise SpectralError(f"ratings[judge, item] needs at least two judges and two items, not shape {ratings.shape}")
+        raise SpectralError(
+            f"ratings[judge, item] needs at least two judges and two items, not shape {ratings.shape}")
     if np.isinf(ratings).any():
         raise SpectralError("ratings hold an infinite entry; a missing one is NaN")
     missing = np.isnan(ratings)
@@ -65,8 +67,8 @@ def fill_missing(ratings, fill=7.0) -> np.ndarray:
 def two_sided(ratings, fill=7.0) -> TwoSided:
     """Factorise the row-centred matrix and read both sides (A5-A8).
 
-    ratings[judge, item] on the rating scale. Raises SpectralError where every judge is constant (no axis) or the
-    loadings sum to zero (no side of the axis is the better one).
+    ratings[judge, item] on the rating scale. Raises SpectralError where every judge is constant (no axis) or
+    the loadings sum to zero (no side of the axis is the better one).
     """
     filled = fill_missing(ratings, fill)
     means = filled.mean(axis=1)
@@ -74,7 +76,8 @@ def two_sided(ratings, fill=7.0) -> TwoSided:
     _check_axis(sigma[0], filled)
     total = vectors[:, 0].sum()
     if abs(total) < ZERO:
-        raise SpectralError("the leading left vector sums to zero: the judges split evenly over which items are "
+        raise SpectralError(
+            "the leading left vector sums to zero: the judges split evenly over which items are "
                             "the better ones, so the axis has no orientation")
     sign = np.sign(total)
     left, right = sign * vectors[:, 0], sign * rows[0]
@@ -112,7 +115,8 @@ def group_means(consensus, group_of, n_groups: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class AtomSums:
-    """Sums over the items of each atom (a block that is resampled whole), enough to rebuild any resample's SVD.
+    """Sums over the items of each atom (a block that is resampled whole), enough to rebuild any resample's
+    SVD.
 
     products[atom, judge, judge] of ratings, totals[atom, judge] of ratings, size[atom] items; missing filled.
     """
@@ -123,7 +127,8 @@ class AtomSums:
 
     def select(self, atoms, judges) -> "AtomSums":
         """The same sums for some atoms and judges (index arrays)."""
-        return AtomSums(self.products[atoms][:, judges][:, :, judges], self.totals[atoms][:, judges], self.size[atoms])
+        return AtomSums(self.products[atoms][:, judges][:, :, judges], self.totals[atoms][:, judges],
+                        self.size[atoms])
 
 
 def atom_sums(ratings, atom_of, n_atoms: int, fill=7.0) -> AtomSums:
@@ -160,8 +165,8 @@ def resample(sums: AtomSums, counts, basis) -> Replicates:
     """All replicates at once: weighted Gram matrices, batched eigendecompositions, Procrustes, A7-A8.
 
     counts[b, atom] says how often each atom was drawn; basis[judge, 2] is the full sample's leading left
-    subspace, to which every replicate's is rotated before its first column is read (Appendix A.4). No SVD of the
-    judges x items matrix is taken: its left side is the eigenbasis of the small judges x judges Gram matrix.
+    subspace, to which every replicate's is rotated before its first column is read (Appendix A.4). No SVD of
+    the judges x items matrix is taken: its left side is the eigenbasis of the small judges x judges Gram matrix.
     A replicate without an axis (all judges constant) has NaN loadings.
     """
     counts = np.asarray(counts, dtype=float)
@@ -189,21 +194,24 @@ def resample(sums: AtomSums, counts, basis) -> Replicates:
 def align(bases, reference) -> np.ndarray:
     """Rotate each basis onto the reference within its own subspace (orthogonal Procrustes).
 
-    bases[b, judge, k], reference[judge, k]: returns bases @ R with R orthogonal, nearest to the reference in the
-    least-squares sense (R = W Z' from the SVD of bases' reference; reflections allowed, so signs align too).
+    bases[b, judge, k], reference[judge, k]: returns bases @ R with R orthogonal, nearest to the reference in
+    the least-squares sense (R = W Z' from the SVD of bases' reference; reflections allowed, so signs align
+    too).
     """
     inner = np.einsum("bjk,jl->bkl", bases, reference)
     outer, _, other = np.linalg.svd(inner)
     return bases @ (outer @ other)
 
 
-def resampled_group_means(replicates: Replicates, sums: AtomSums, counts, group_of, n_groups: int) -> np.ndarray:
+def resampled_group_means(replicates: Replicates, sums: AtomSums, counts, group_of,
+                          n_groups: int) -> np.ndarray:
     """G^F of each replicate (A9): [b, group]; group_of[atom]. A group no atom of which was drawn is NaN."""
     counts = np.asarray(counts, dtype=float)
     member = np.asarray(group_of)[:, None] == np.arange(n_groups)
     # the mean of F'u over a group's drawn items, from each atom's totals
     size = (counts * sums.size) @ member
-    weighted = np.einsum("ba,ag,aj,bj->bg", counts, member.astype(float), sums.totals, replicates.left, optimize=True)
+    weighted = np.einsum("ba,ag,aj,bj->bg", counts, member.astype(float), sums.totals, replicates.left,
+                         optimize=True)
     with np.errstate(divide="ignore", invalid="ignore"):
         centred = weighted / size - (replicates.left * replicates.means).sum(axis=1)[:, None]
         return replicates.level[:, None] + (replicates.scale / replicates.norm)[:, None] * centred
@@ -223,5 +231,6 @@ def sigma_null(ratings, rng: np.random.Generator, n_permutations: int, fill=7.0)
 
 def _check_axis(sigma1: float, filled: np.ndarray) -> None:
     if sigma1 <= ZERO * max(1.0, np.abs(filled).max()) * np.sqrt(filled.size):
-        raise SpectralError("every judge gives every item the same rating: nothing is left after each judge's mean "
+        raise SpectralError(
+            "every judge gives every item the same rating: nothing is left after each judge's mean "
                             "is taken out, so there is no axis to read")

@@ -27,7 +27,12 @@ CODE = (
 
 
 def run(folder, *arguments):
-    environment = {**os.environ, "PYTHONPATH": str(folder), "COMPENDIUM_MIRROR": "", "PATH": os.environ["PATH"]}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(folder),
+        "COMPENDIUM_MIRROR": "",
+        "PATH": os.environ["PATH"],
+    }
     command = [sys.executable, "-m", *arguments]
     return subprocess.run(command, cwd=folder, env=environment, text=True, capture_output=True, check=False)
 
@@ -53,7 +58,15 @@ def project(tmp_path_factory):
     write_notebook(book, {"figures": ["dot"]}, "seed = 1\n", PAGE.format(name="01_a", code=CODE))
     assert BASE in book.read_text().replace("\\n", "\n").replace('\\"', '"')
     assert run(folder, "lib.run", "--profile", "released").returncode == 0
-    said = run(folder, "lib.certificate", "write", "--profile", "released", "--checker", "A. Reader <0000-0001-2345-6789>")
+    said = run(
+        folder,
+        "lib.certificate",
+        "write",
+        "--profile",
+        "released",
+        "--checker",
+        "A. Reader <0000-0001-2345-6789>",
+    )
     assert said.returncode == 0, said.stderr
     return folder
 
@@ -65,13 +78,19 @@ def facts(project):
 
 def test_it_states_what_was_made_and_how_it_came_out(project, facts):
     assert [entry["file"] for entry in facts["manifest"]] == [
-        "cells.csv", "derived.csv", "verification.csv", "cells/alienbench/01_a.csv",
-        "figures/alienbench/dot.png", "figures/alienbench/dot.svg",
+        "cells.csv",
+        "derived.csv",
+        "verification.csv",
+        "cells/alienbench/01_a.csv",
+        "figures/alienbench/dot.png",
+        "figures/alienbench/dot.svg",
     ]
     for entry in facts["manifest"]:
         held = project / "build/released/certificate" / entry["file"]
         assert hashlib.sha256(held.read_bytes()).hexdigest() == entry["sha256"]
-    assert facts["verdicts"]["alienbench"]["reproduced"] == 1 and facts["verdicts"]["alienbench"]["no data"] == 1
+    assert (
+        facts["verdicts"]["alienbench"]["reproduced"] == 1 and facts["verdicts"]["alienbench"]["no data"] == 1
+    )
     assert facts["codechecker"] == [{"name": "A. Reader", "ORCID": "0000-0001-2345-6789"}]
     assert facts["run"]["notebooks"] == 1 and facts["run"]["notebook_seconds"] > 0
     assert facts["environment"]["packages"]["numpy"] == __import__("numpy").__version__
@@ -101,7 +120,9 @@ def test_the_bundle_is_an_ro_crate(project, tmp_path, facts):
     action = crate.get("#run")
     assert action.type == "CreateAction" and action["endTime"] == facts["run"]["ended"]
     assert action["agent"]["name"] == "A. Reader"
-    assert json.loads((tmp_path / "ro-crate-metadata.json").read_text())["@context"].startswith("https://w3id.org/ro/crate/")
+    assert json.loads((tmp_path / "ro-crate-metadata.json").read_text())["@context"].startswith(
+        "https://w3id.org/ro/crate/"
+    )
 
 
 def test_a_rerun_confirms_and_a_change_is_named(project):
@@ -117,7 +138,10 @@ def test_a_rerun_confirms_and_a_change_is_named(project):
         (project / "params/alienbench.yaml").write_text("seed: 1\n")
     assert changed.returncode == 1
     said = changed.stdout
-    assert "changed: cells/alienbench/01_a.csv: alienbench/t[a, x] was 1, is 3; alienbench/t[b, x] was 2 [1, 4], is 6 [1, 4]" in said
+    assert (
+        "changed: cells/alienbench/01_a.csv: alienbench/t[a, x] was 1, is 3; alienbench/t[b, x] was 2 [1, "
+        "4], is 6 [1, 4]" in said
+    )
     assert "note: code, sha256:" in said and "note: verdict counts: alienbench" in said
     assert "figures/alienbench/dot.png" not in said, "what is equal is not named"
 
@@ -127,15 +151,23 @@ def test_a_certificate_that_was_altered_is_refused(project, tmp_path):
     shutil.copytree(project / "build/released/certificate", folder)
     path = folder / "cells.csv"
     path.write_text(path.read_text().replace("alienbench,t,a,x,1", "alienbench,t,a,x,2"))
-    with pytest.raises(CertificateError, match="cells.csv: the copy in the bundle is not the one that codecheck.yml lists"):
+    with pytest.raises(
+        CertificateError, match="cells.csv: the copy in the bundle is not the one that codecheck.yml lists"
+    ):
         read(folder)
 
 
-@pytest.mark.parametrize("arguments, message", [
-    (("verify", "nowhere.zip"), "error: nowhere.zip: is no certificate"),
-    (("verify", ""), "error: say which: make verify-certificate FILE="),
-    (("write", "--profile", "demo"), "error: build/demo/verification.csv: no such file; run `make tables PROFILE=demo` first"),
-])
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (("verify", "nowhere.zip"), "error: nowhere.zip: is no certificate"),
+        (("verify", ""), "error: say which: make verify-certificate FILE="),
+        (
+            ("write", "--profile", "demo"),
+            "error: build/demo/verification.csv: no such file; run `make tables PROFILE=demo` first",
+        ),
+    ],
+)
 def test_bad_input_is_one_line(project, arguments, message):
     said = run(project, "lib.certificate", *arguments)
     assert said.returncode == 2 and said.stderr.startswith(message) and said.stderr.count("\n") == 1
@@ -150,26 +182,46 @@ def test_zip_folder_and_file_are_the_same_certificate(project):
     assert found[0] == found[1] == found[2]
 
 
-# comparing -----------------------------------------------------------------------------------------------------------
+# comparing
+# -----------------------------------------------------------------------------------------------------------
+
 
 def cells(*rows):
-    return pd.DataFrame([["s", "t", row, "c", value, float("nan"), float("nan"), note] for row, value, note in rows],
-                        columns=["study", "exhibit", "row", "column", "value", "lo", "hi", "note"])
+    return pd.DataFrame(
+        [["s", "t", row, "c", value, float("nan"), float("nan"), note] for row, value, note in rows],
+        columns=["study", "exhibit", "row", "column", "value", "lo", "hi", "note"],
+    )
 
 
 def test_moved_numbers_are_told_from_gone_and_new_ones():
     before = cells(("a", 1.0, ""), ("b", float("nan"), "undefined"), ("c", 3.0, ""), ("d", 4.0, ""))
     after = cells(("a", 1.5, ""), ("b", float("nan"), "undefined"), ("d", 4.0, "so"), ("e", 5.0, ""))
-    assert moved(before, after) == ["s/t[a, c] was 1, is 1.5", "s/t[c, c] is gone", "s/t[d, c] has another note", "s/t[e, c] is new"]
+    assert moved(before, after) == [
+        "s/t[a, c] was 1, is 1.5",
+        "s/t[c, c] is gone",
+        "s/t[d, c] has another note",
+        "s/t[e, c] is new",
+    ]
     assert moved(before, before) == []
 
 
 def test_missing_and_new_exhibits_are_told(tmp_path):
-    for name, text in (("old/a.tex", "1\n2\n3\n"), ("new/a.tex", "1\n2\n4\n"), ("old/b.csv", "x\n"), ("new/c.csv", "y\n")):
+    for name, text in (
+        ("old/a.tex", "1\n2\n3\n"),
+        ("new/a.tex", "1\n2\n4\n"),
+        ("old/b.csv", "x\n"),
+        ("new/c.csv", "y\n"),
+    ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
-    manifest = {side: [{"file": path.name, "sha256": sha256(path)} for path in sorted((tmp_path / side).iterdir())]
-                for side in ("old", "new")}
+    manifest = {
+        side: [{"file": path.name, "sha256": sha256(path)} for path in sorted((tmp_path / side).iterdir())]
+        for side in ("old", "new")
+    }
     found = compare(tmp_path / "old", manifest["old"], manifest["new"], lambda name: tmp_path / "new" / name)
-    assert [(change.file, change.kind) for change in found] == [("a.tex", "changed"), ("b.csv", "missing"), ("c.csv", "new")]
+    assert [(change.file, change.kind) for change in found] == [
+        ("a.tex", "changed"),
+        ("b.csv", "missing"),
+        ("c.csv", "new"),
+    ]
     assert found[0].detail == "1 of 3 lines, the first is line 3"

@@ -1,4 +1,6 @@
-"""Two-sided SVD: planted truth, invariances, conventions, degenerate matrices, and the batched form against a loop."""
+"""Two-sided SVD: planted truth, invariances, conventions, degenerate matrices, and the batched form against a
+loop.
+"""
 
 import numpy as np
 import pytest
@@ -10,7 +12,10 @@ from lib.spectral import SpectralError, anchored, atom_sums, group_means, resamp
 def ratings(seed=0, judges=6, items=40, noise=0.3):
     rng = np.random.default_rng(seed)
     skill = np.linspace(1.2, 0.1, judges)
-    return np.outer(skill, rng.normal(size=items)) + noise * rng.normal(size=(judges, items)) + rng.normal(size=(judges, 1)) + 6
+    return np.outer(skill,
+                    rng.normal(size=items)) + noise * rng.normal(size=(judges,
+                                                                       items)) + rng.normal(size=(judges,
+                                                                                                  1)) + 6
 
 
 def test_a_planted_rank_one_truth_comes_back():
@@ -128,11 +133,14 @@ def test_align_undoes_any_rotation_or_reflection():
     rng = np.random.default_rng(0)
     reference = np.linalg.qr(rng.normal(size=(7, 2)))[0]
     turns = np.stack([np.linalg.qr(rng.normal(size=(2, 2)))[0] for _ in range(20)])
-    np.testing.assert_allclose(spectral.align(reference @ turns, reference), np.broadcast_to(reference, (20, 7, 2)), atol=1e-12)
+    np.testing.assert_allclose(spectral.align(reference @ turns, reference),
+                               np.broadcast_to(reference, (20, 7, 2)), atol=1e-12)
 
 
 def loop(table, atom_of, counts, reference):
-    """One replicate after another with numpy.linalg.svd: columns repeated, top-two subspace turned, loading read."""
+    """One replicate after another with numpy.linalg.svd: columns repeated, top-two subspace turned, loading
+    read.
+    """
     result = []
     for row in counts:
         columns = np.repeat(np.arange(table.shape[1]), row[atom_of].astype(int))
@@ -183,7 +191,8 @@ def test_a_group_that_was_not_drawn_is_missing():
     table = ratings(1)
     sums = atom_sums(table, np.repeat(np.arange(8), 5), 8)
     counts = np.array([[0, 0, 2, 2, 1, 1, 1, 1.0]])
-    means = resampled_group_means(resample(sums, counts, two_sided(table).basis), sums, counts, np.arange(8) // 2, 4)
+    means = resampled_group_means(resample(sums, counts, two_sided(table).basis), sums, counts,
+                                  np.arange(8) // 2, 4)
     assert np.isnan(means[0, 0]) and np.isfinite(means[0, 1:]).all()
 
 

@@ -1,4 +1,6 @@
-"""The library as its sources describe it: modules, public functions and classes, docstrings (nothing is imported)."""
+"""The library as its sources describe it: modules, public functions and classes, docstrings (nothing is
+imported).
+"""
 
 import ast
 import textwrap
@@ -53,7 +55,9 @@ class Library:
                 self._read(path, folder)
 
     def find(self, name: str) -> str | None:
-        """The full name of a public function or class, through re-exports of a package; None where there is none."""
+        """The full name of a public function or class, through re-exports of a package; None where there is
+        none.
+        """
         for _ in range(4):
             if name in self.functions:
                 return name
@@ -76,8 +80,12 @@ class Library:
         found = []
         for node in tree.body:
             if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                self._exports.update({f"{name}.{alias.asname or alias.name}": f"{node.module}.{alias.name}"
-                                      for alias in node.names})
+                self._exports.update(
+                    {
+                        f"{name}.{alias.asname or alias.name}": f"{node.module}.{alias.name}"
+                        for alias in node.names
+                    }
+                )
             elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 found += self._definition(node, name, lines)
         self.modules[name] = Module(name, path, ast.get_docstring(tree) or "", tuple(found))
@@ -89,9 +97,16 @@ class Library:
         is_class = isinstance(node, ast.ClassDef)
         full = f"{module}.{owner}{node.name}"
         start = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-        source = textwrap.dedent("\n".join(lines[start - 1:node.end_lineno]))
-        function = Function(full, module, "class" if is_class else "method" if owner else "function",
-                            _signature(node), ast.get_docstring(node) or "", source, node.lineno)
+        source = textwrap.dedent("\n".join(lines[start - 1 : node.end_lineno]))
+        function = Function(
+            full,
+            module,
+            "class" if is_class else "method" if owner else "function",
+            _signature(node),
+            ast.get_docstring(node) or "",
+            source,
+            node.lineno,
+        )
         self.functions[full] = function
         if owner:
             self.methods.setdefault(node.name, []).append(full)

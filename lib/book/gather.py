@@ -48,8 +48,12 @@ class Executed:
 
     def code(self) -> list[tuple[str, str]]:
         """(cell id, source) of its code cells, without the one that the runner injected."""
-        return [(cell["id"], source(cell)) for cell in self.content["cells"] if cell["cell_type"] == "code"
-                and "injected-parameters" not in cell.get("metadata", {}).get("tags", [])]
+        return [
+            (cell["id"], source(cell))
+            for cell in self.content["cells"]
+            if cell["cell_type"] == "code"
+            and "injected-parameters" not in cell.get("metadata", {}).get("tags", [])
+        ]
 
 
 @dataclass
@@ -73,7 +77,9 @@ class Run:
         return [book for book in self.notebooks.values() if book.study == study]
 
     def figure(self, study: str) -> Path | None:
-        """The PNG of the study's one figure: the one docs/studies.yaml names, else the first of a notebook *figures*."""
+        """The PNG of the study's one figure: the one docs/studies.yaml names, else the first of a notebook
+        *figures*.
+        """
         folder = figures_folder(self.out) / study
         books = sorted(self.books(study), key=lambda book: "figure" not in book.name)
         names = [self.facts.get(study, {}).get("figure"), *(name for book in books for name in book.figures)]
@@ -99,18 +105,24 @@ def gather(profile: str, out: Path) -> Run:
         raise BookError(str(error)) from None
     notebooks = {book.key: book for book in [*_front(), *_executed(out / "notebooks")]}
     studies = [name for name in STUDIES if any(book.study == name for book in notebooks.values())]
-    others = dict.fromkeys(book.study for book in notebooks.values() if book.study and book.study not in studies)
+    others = dict.fromkeys(
+        book.study for book in notebooks.values() if book.study and book.study not in studies
+    )
     return Run(profile, out, report, computed, notebooks, [*studies, *others], study_facts())
 
 
 def study_facts(path: Path = STUDIES_FILE) -> dict:
-    """{study: {title, paper, url, question, …}} from docs/studies.yaml. Raises BookError for an unknown key."""
+    """{study: {title, paper, url, question, …}} from docs/studies.yaml. Raises BookError for an unknown
+    key.
+    """
     facts = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
     for study, entry in facts.items():
         unknown = set(entry) - STUDY_KEYS
         if unknown:
-            raise BookError(f"{shown(path)}: {study}: unknown key {sorted(unknown)[0]!r}; "
-                            f"known: {', '.join(sorted(STUDY_KEYS))}")
+            raise BookError(
+                f"{shown(path)}: {study}: unknown key {sorted(unknown)[0]!r}; "
+                f"known: {', '.join(sorted(STUDY_KEYS))}"
+            )
     return facts
 
 
@@ -140,5 +152,11 @@ def _read(path: Path, study: str) -> Executed:
         cell.setdefault("id", f"cell-{place}")
         cell["id"] = re.sub(r"[^\w-]", "-", cell["id"])
     meta = content.get("metadata", {}).get("compendium") or {}
-    return Executed(study, path.stem, content, tuple(meta.get("figures") or ()), tuple(meta.get("tables") or ()),
-                    str(meta.get("section") or ""))
+    return Executed(
+        study,
+        path.stem,
+        content,
+        tuple(meta.get("figures") or ()),
+        tuple(meta.get("tables") or ()),
+        str(meta.get("section") or ""),
+    )

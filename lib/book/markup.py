@@ -7,8 +7,16 @@ from posixpath import dirname, relpath
 from lib.verify import STATUSES
 
 FENCE = "`" * 8
-GLYPH = {"reproduced": "✓", "within": "≈", "differs": "✗", "derived": "∴", "other run": "↷", "no data": "–",
-         "agrees": "✓", "contradicts": "✗"}
+GLYPH = {
+    "reproduced": "✓",
+    "within": "≈",
+    "differs": "✗",
+    "derived": "∴",
+    "other run": "↷",
+    "no data": "–",
+    "agrees": "✓",
+    "contradicts": "✗",
+}
 
 
 def esc(text) -> str:
@@ -22,7 +30,9 @@ def raw(text: str) -> str:
 
 
 def link(page: str, target: str) -> str:
-    """The relative address of `target` (page, without or with anchor) from `page`, both from the book's root."""
+    """The relative address of `target` (page, without or with anchor) from `page`, both from the book's
+    root.
+    """
     place, _, anchor = target.partition("#")
     path = relpath(place, dirname(page) or ".")
     return f"{path}#{anchor}" if anchor else path
@@ -37,16 +47,28 @@ def pill(status: str) -> str:
     """A status as a labelled mark; the sign in it tells it apart without colour."""
     if not status:
         return "<span class='s not-printed'>not printed</span>"
-    return f"<span class='s {status.replace(' ', '-')}'><i aria-hidden='true'>{GLYPH[status]}</i> {esc(status)}</span>"
+    sign = f"<i aria-hidden='true'>{GLYPH[status]}</i>"
+    return f"<span class='s {status.replace(' ', '-')}'>{sign} {esc(status)}</span>"
 
 
 def bar(counts: dict, label: str = "") -> str:
     """Verdict counts as one stacked bar, with the counts in words for readers who do not see it."""
     total = sum(counts.values()) or 1
     words = ", ".join(f"{status} {counts[status]}" for status in STATUSES if counts.get(status))
-    parts = "".join(f"<span class='{status.replace(' ', '-')}' style='flex-grow:{counts[status] / total:.4f}' "
-                    f"title='{status}: {counts[status]}'></span>" for status in STATUSES if counts.get(status))
+    parts = "".join(
+        f"<span class='{status.replace(' ', '-')}' style='flex-grow:{counts[status] / total:.4f}' "
+        f"title='{status}: {counts[status]}'></span>"
+        for status in STATUSES
+        if counts.get(status)
+    )
     return f"<div class='bar' role='img' aria-label='{esc(label)}{words or 'nothing printed'}'>{parts}</div>"
+
+
+def folded(links, between: str) -> str:
+    """The links that do not fit, behind "3 more"; empty where there are none."""
+    if not links:
+        return ""
+    return f" <details class='more'><summary>{len(links)} more</summary>{between.join(links)}</details>"
 
 
 def counts_line(counts: dict) -> str:
@@ -62,5 +84,9 @@ def exhibit_title(exhibit: str) -> str:
     if kind in ("table", "figure") and number:
         return f"{kind.capitalize()} {number}{more}"
     if kind == "text" and number:
-        return f"Text, section {number}{more}" if re.match(r"[\d.A-Z]+$", number) else f"Text, {rest.replace('-', ' ')}"
+        return (
+            f"Text, section {number}{more}"
+            if re.match(r"[\d.A-Z]+$", number)
+            else f"Text, {rest.replace('-', ' ')}"
+        )
     return exhibit

@@ -1,9 +1,13 @@
-"""A Sphinx extension: formulas as MathML, which browsers draw themselves (MathJax would come from another host)."""
+"""A Sphinx extension: formulas as MathML, which browsers draw themselves (MathJax would come from another
+host).
+"""
 
 import html
 
 import latex2mathml.converter
 from docutils import nodes
+
+LONG = 30  # characters of LaTeX beyond which an inline formula gets a line of its own on a phone
 
 
 def _mathml(tex: str, display: str) -> str:
@@ -14,7 +18,9 @@ def _mathml(tex: str, display: str) -> str:
 
 
 def _inline(translator, node):
-    translator.body.append(_mathml(node.astext(), "inline"))
+    text = _mathml(node.astext(), "inline")
+    wide = len(node.astext()) > LONG
+    translator.body.append(f"<span class='long-formula'>{text}</span>" if wide else text)
     raise nodes.SkipNode
 
 

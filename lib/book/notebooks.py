@@ -11,7 +11,11 @@ from lib.book.numbers import Numbers, makers_html
 from lib.paths import ROOT
 
 # fenced code, a markdown link or image [words](target "title"), inline code: whichever comes first
-PIECE = re.compile(r"```.*?```|(?P<image>!?)\[(?P<label>[^\]\n]*(?:\n[^\]\n]+)?)\]\((?P<target>[^)\s]+)(?:\s+\"[^\"]*\")?\)|`[^`\n]*`", re.S)
+PIECE = re.compile(
+    r"```.*?```|(?P<image>!?)\[(?P<label>[^\]\n]*(?:\n[^\]\n]+)?)\]\((?P<target>"
+    r"[^)\s]+)(?:\s+\"[^\"]*\")?\)|`[^`\n]*`",
+    re.S,
+)
 FEW = 4  # numbers that a cell may have made for each of them to be named
 
 
@@ -42,8 +46,10 @@ def notebook_source(numbers: Numbers, book: Executed, links: "Links") -> str:
         if made:
             cells.append(_markdown(made, f"made-{cell['id']}"))
     content["cells"] = cells
-    content["metadata"] = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
-                           "language_info": {"name": "python"}}
+    content["metadata"] = {
+        "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+        "language_info": {"name": "python"},
+    }
     return json.dumps(content, ensure_ascii=False, indent=1)
 
 
@@ -79,14 +85,22 @@ class Links:
         if goal is None:
             return label
         address = link(page, goal) + (f"#{anchor}" if anchor else "")
-        return f'<img src="{esc(address)}" alt="{esc(label)}">' if image else f'<a href="{esc(address)}">{label}</a>'
+        return (
+            f'<img src="{esc(address)}" alt="{esc(label)}">'
+            if image
+            else f'<a href="{esc(address)}">{label}</a>'
+        )
 
     def _goal(self, inside: str, path) -> str | None:
         """What stands in the book for a file of the project: a page, a copy, or nothing (None)."""
         if inside.startswith("notebooks/") and inside.endswith(".ipynb"):
             page = inside.removesuffix(".ipynb") + ".html"
         elif inside.startswith("lib/") and inside.endswith(".py"):
-            page = "api/" + inside.removeprefix("lib/").removesuffix(".py").replace("__init__", "index") + ".html"
+            page = (
+                "api/"
+                + inside.removeprefix("lib/").removesuffix(".py").replace("__init__", "index")
+                + ".html"
+            )
         elif inside.endswith(".md") and path.parent in (ROOT, ROOT / "docs"):
             page = f"about/{path.stem.lower()}.html"
         elif path.is_file():
@@ -106,27 +120,39 @@ def _banner(numbers: Numbers, book: Executed) -> str:
         parts.append(f"<a href='{link(page, f'studies/{book.study}.html')}'>{esc(title)}</a>")
     if book.section:
         parts.append(f"paper: {esc(book.section)}")
-    made = Counter(each.exhibit for (name, _), rows in numbers.by_cell.items() if name == book.key for each in rows)
+    made = Counter(
+        each.exhibit for (name, _), rows in numbers.by_cell.items() if name == book.key for each in rows
+    )
     if made:
-        exhibits = ", ".join(f"<a href='{link(page, numbers.exhibits[book.study][name][0].page.split('#')[0])}'>"
-                             f"{esc(exhibit_title(name))}</a> ({count})" for name, count in made.items())
+        exhibits = ", ".join(
+            f"<a href='{link(page, numbers.exhibits[book.study][name][0].page.split('#')[0])}'>"
+            f"{esc(exhibit_title(name))}</a> ({count})"
+            for name, count in made.items()
+        )
         parts.append(f"numbers made here: {exhibits}")
     return f"<p class='crumbs'>{' · '.join(parts)}</p>" if parts else ""
 
 
 def _made(numbers: Numbers, book: Executed, cell: dict) -> str:
-    """The note below a code cell: the numbers it made, each a link to its line, and the functions it called."""
+    """The note below a code cell: the numbers it made, each a link to its line, and the functions it
+    called.
+    """
     page = notebook_page(book)
     made = numbers.by_cell.get((book.key, cell["id"]), [])
     called = numbers.traces[book.key].called_in(cell["id"]) if book.key in numbers.traces else []
     called = [name for name in called if name in numbers.by_function]
     parts = []
     if 0 < len(made) <= FEW:
-        parts += [f"<a href='{link(page, each.page)}'>{esc(exhibit_title(each.exhibit))} [{esc(each.row)}, "
-                  f"{esc(each.column)}]</a> {pill(each.verdict or each.status)}" for each in made]
+        parts += [
+            f"<a href='{link(page, each.page)}'>{esc(exhibit_title(each.exhibit))} [{esc(each.row)}, "
+            f"{esc(each.column)}]</a> {pill(each.verdict or each.status)}"
+            for each in made
+        ]
     elif made:
-        parts += [f"<a href='{link(page, rows[0].page)}'>{esc(exhibit_title(name))}</a> ({len(rows)})"
-                  for name, rows in _grouped(made).items()]
+        parts += [
+            f"<a href='{link(page, rows[0].page)}'>{esc(exhibit_title(name))}</a> ({len(rows)})"
+            for name, rows in _grouped(made).items()
+        ]
     if not made and not called:
         return ""
     says = [f"<span>Numbers: {' · '.join(parts)}</span>"] if parts else []

@@ -8,8 +8,8 @@ from lib.book.gather import source
 from lib.book.markup import bar, counts_line, esc, exhibit_title, link, raw
 from lib.book.notebooks import Links
 from lib.book.numbers import Numbers, contradictions_source, exhibit_page
-from lib.paths import ROOT
 from lib.cells import contradictions
+from lib.paths import ROOT
 from lib.report import PROFILE_NOTE
 
 TABLE = re.compile(r"<figure class='table'>.*?</figure>", re.S)
@@ -22,42 +22,85 @@ def front_source(numbers: Numbers, titles: dict) -> str:
     printed = Counter(each.status for each in numbers.all if each.status)
     cards = "".join(_card(numbers, study) for study in run.studies)
     ways = (
-        ("Review", "verification.html", "Did it come out?", "One line for every printed number: what the paper says, what "
-         "was computed, the verdict, and a link to the cell that made it."),
-        ("Read", "exercises.html", "Learn it", "The notebooks from top to bottom: question, formula, an example by hand, "
-         "figure, meaning, exercise with a folded solution."),
-        ("Build on it", "api/overview.html", "Use the estimators", "Each a tested function with shapes, source and the numbers "
-         "that rest on it."),
+        (
+            "Review",
+            "verification.html",
+            "Did it come out?",
+            "One line for every printed number: what the paper says, what "
+            "was computed, the verdict, and a link to the cell that made it.",
+        ),
+        (
+            "Read",
+            "exercises.html",
+            "Learn it",
+            "The notebooks from top to bottom: question, formula, an example by hand, "
+            "figure, meaning, exercise with a folded solution.",
+        ),
+        (
+            "Build on it",
+            "api/overview.html",
+            "Use the estimators",
+            "Each a tested function with shapes, source and the numbers that rest on it.",
+        ),
     )
-    paths = "".join(f"<a class='way' href='{target}'><b>{title}</b><span>{says}</span><em>{call} →</em></a>"
-                    for title, target, call, says in ways)
+    paths = "".join(
+        f"<a class='way' href='{target}'><b>{title}</b><span>{says}</span><em>{call} →</em></a>"
+        for title, target, call, says in ways
+    )
     prose = "".join(f"<li><a href='{page}.html'>{esc(title)}</a></li>" for page, title in titles.items())
-    body = (f"<p class='lead'>{len(run.studies)} {'study' if len(run.studies) == 1 else 'studies'} of machine creativity and "
-            f"model judgement, executed from the first model call to the last printed number. "
-            f"{sum(printed.values()):,} printed numbers, each with a verdict.</p>"
-            f"<p class='profile'>{esc(PROFILE_NOTE[run.profile])}</p>{bar(printed)}<p>{counts_line(printed)}</p>"
-            f"<div class='ways'>{paths}</div>")
-    return (f"# A re-executed compendium\n\n{raw(body)}\n## The studies\n\n{raw(f'<div class=cards>{cards}</div>')}\n"
-            f"## About this book\n\n{raw(f'<ul>{prose}</ul>')}\n")
+    body = (
+        f"<p class='lead'>{len(run.studies)} {'study' if len(run.studies) == 1 else 'studies'} of machine "
+        f"creativity and "
+        f"model judgement, executed from the first model call to the last printed number. "
+        f"{sum(printed.values()):,} printed numbers, each with a verdict.</p>"
+        f"<p class='profile'>{esc(PROFILE_NOTE[run.profile])}</p>{bar(printed)}<p>{counts_line(printed)}</p>"
+        f"<div class='ways'>{paths}</div>"
+    )
+    return (
+        f"# A re-executed compendium\n\n{raw(body)}\n## The "
+        f"studies\n\n{raw(f'<div class=cards>{cards}</div>')}\n"
+        f"## About this book\n\n{raw(f'<ul>{prose}</ul>')}\n"
+    )
 
 
 def study_source(numbers: Numbers, study: str, figure: str | None) -> str:
-    """A study's page: question, verdicts, result in one figure, its numbers, tables, notebooks, contradictions."""
+    """A study's page: question, verdicts, result in one figure, its numbers, tables, notebooks,
+    contradictions.
+    """
     run, page = numbers.run, f"studies/{study}.html"
     facts = run.facts.get(study, {})
     counts = numbers.counts(study)
-    paper = f"<a href='{esc(facts['url'])}'>{esc(facts['paper'])}</a>" if facts.get("url") else esc(facts.get("paper", ""))
-    parts = [f"# {facts.get('title', study)}\n",
-             raw(f"<p class='question'>{esc(facts.get('question', ''))}</p><p class='crumbs'>{paper}</p>"
-                 f"{bar(counts)}<p>{counts_line(counts)} · <a href='{link(page, 'verification.html')}#study={study}'>every "
-                 "number</a></p>")]
+    paper = (
+        f"<a href='{esc(facts['url'])}'>{esc(facts['paper'])}</a>"
+        if facts.get("url")
+        else esc(facts.get("paper", ""))
+    )
+    parts = [
+        f"# {facts.get('title', study)}\n",
+        raw(
+            f"<p class='question'>{esc(facts.get('question', ''))}</p><p class='crumbs'>{paper}</p>"
+            f"{bar(counts)}<p>{counts_line(counts)} · <a "
+            f"href='{link(page, 'verification.html')}#study={study}'>every "
+            "number</a></p>"
+        ),
+    ]
     if facts.get("result"):
         parts.append(f"## The result\n\n{facts['result']}\n")
     if figure:
-        parts.append(raw(f"<figure class='result'><img src='{link(page, figure)}' alt='{esc(_alt(facts, study))}'>"
-                         f"<figcaption>{esc(_alt(facts, study))}</figcaption></figure>"))
-    parts += [_key_numbers(numbers, study, page), "## Notebooks, in reading order\n", raw(_notebook_list(numbers, study, page)),
-              "## Numbers by exhibit\n", raw(_exhibit_list(numbers, study, page)), _tables(run, study)]
+        parts.append(
+            raw(
+                f"<figure class='result'><img src='{link(page, figure)}' alt='{esc(_alt(facts, study))}'>"
+                f"<figcaption>{esc(_alt(facts, study))}</figcaption></figure>"
+            )
+        )
+    parts += [
+        _key_numbers(numbers, study, page),
+        "## Notebooks, in reading order\n",
+        raw(_notebook_list(numbers, study, page)),
+        "## Numbers by exhibit\n",
+        raw(_exhibit_list(numbers, study, page)),
+        _tables(run, study),
+    ]
     if contradictions(study):
         parts.append(contradictions_source(study, "The paper against itself"))
     return "\n".join(part for part in parts if part)
@@ -67,25 +110,45 @@ def exercises_source(numbers: Numbers) -> str:
     """Every exercise, by study, with a link to where it stands."""
     parts = ["# Exercises\n\nEach notebook leaves one, with a folded solution: guess first, then unfold.\n"]
     for study in numbers.run.studies:
-        rows = [(book, cell) for book in numbers.run.books(study) for cell in book.content["cells"]
-                if cell["cell_type"] == "markdown" and EXERCISE.search(source(cell))]
+        rows = [
+            (book, cell)
+            for book in numbers.run.books(study)
+            for cell in book.content["cells"]
+            if cell["cell_type"] == "markdown" and EXERCISE.search(source(cell))
+        ]
         if rows:
             parts.append(f"## {numbers.run.facts.get(study, {}).get('title', study)}\n")
-            parts.append(raw("<ol class='exercises'>" + "".join(
-                f"<li><a href='notebooks/{book.key}.html#cell-{esc(cell['id'])}'>{esc(book.title)}</a>"
-                f"<span>{esc(_question(source(cell)))}</span></li>" for book, cell in rows) + "</ol>"))
+            parts.append(
+                raw(
+                    "<ol class='exercises'>"
+                    + "".join(
+                        f"<li><a href='notebooks/{book.key}.html#cell-{esc(cell['id'])}'>"
+                        f"{esc(book.title)}</a>"
+                        f"<span>{esc(_question(source(cell)))}</span></li>"
+                        for book, cell in rows
+                    )
+                    + "</ol>"
+                )
+            )
     return "\n".join(parts)
 
 
 def prose_files() -> dict:
     """{page: file} of the prose: README, CONTRIBUTING, CHANGELOG and what lies in docs/."""
-    places = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+    places = [
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        ROOT / "CHANGELOG.md",
+        *sorted((ROOT / "docs").glob("*.md")),
+    ]
     return {f"about/{path.stem.lower()}": path for path in places if path.is_file()}
 
 
 def prose_source(page: str, path: Path, links: Links) -> str:
     """A page of prose, its links turned."""
-    return links.turn(path.read_text(encoding="utf-8"), path.parent.relative_to(ROOT).as_posix(), f"{page}.html")
+    return links.turn(
+        path.read_text(encoding="utf-8"), path.parent.relative_to(ROOT).as_posix(), f"{page}.html"
+    )
 
 
 def title_of(text: str) -> str:
@@ -96,9 +159,12 @@ def title_of(text: str) -> str:
 def _card(numbers: Numbers, study: str) -> str:
     facts = numbers.run.facts.get(study, {})
     counts = numbers.counts(study)
-    return (f"<a class='card' href='studies/{study}.html'><b>{esc(facts.get('title', study))}</b>"
-            f"<span>{esc(facts.get('question', ''))}</span>{bar(counts)}"
-            f"<small>{len(numbers.run.books(study))} notebooks · {sum(counts.values())} printed numbers</small></a>")
+    return (
+        f"<a class='card' href='studies/{study}.html'><b>{esc(facts.get('title', study))}</b>"
+        f"<span>{esc(facts.get('question', ''))}</span>{bar(counts)}"
+        f"<small>{len(numbers.run.books(study))} notebooks · {sum(counts.values())} printed numbers</small>"
+        f"</a>"
+    )
 
 
 def _key_numbers(numbers: Numbers, study: str, page: str) -> str:
@@ -108,28 +174,41 @@ def _key_numbers(numbers: Numbers, study: str, page: str) -> str:
     for entry in numbers.run.facts.get(study, {}).get("numbers", []):
         each = known.get(tuple(map(str, entry["at"])))
         if each is not None and (each.computed or each.printed):
-            rows.append(f"<tr><th><a href='{link(page, each.page)}'>{esc(entry['label'])}</a></th>"
-                        f"<td class='n'>{esc(each.printed) or '–'}</td><td class='n'>{esc(each.computed) or '–'}</td></tr>")
+            rows.append(
+                f"<tr><th><a href='{link(page, each.page)}'>{esc(entry['label'])}</a></th>"
+                f"<td class='n'>{esc(each.printed) or '–'}</td><td class='n'>"
+                f"{esc(each.computed) or '–'}</td></tr>"
+            )
     if not rows:
         return ""
-    return raw("<table class='key'><thead><tr><th></th><th>the paper prints</th><th>computed here</th></tr></thead>"
-               f"<tbody>{''.join(rows)}</tbody></table>")
+    return raw(
+        "<table class='key'><thead><tr><th></th><th>the paper prints</th><th>computed here</th></tr></thead>"
+        f"<tbody>{''.join(rows)}</tbody></table>"
+    )
 
 
 def _notebook_list(numbers: Numbers, study: str, page: str) -> str:
     made = Counter(each.notebook for each in numbers.all if each.notebook)
-    return "<ol class='notebooks'>" + "".join(
-        f"<li><a href='{link(page, f'notebooks/{book.key}.html')}'>{esc(book.title)}</a> <small>{esc(book.section)}"
-        f"{f' · {made[book.key]} numbers' if made[book.key] else ''}</small></li>"
-        for book in numbers.run.books(study)) + "</ol>"
+    return (
+        "<ol class='notebooks'>"
+        + "".join(
+            f"<li><a href='{link(page, f'notebooks/{book.key}.html')}'>{esc(book.title)}</a> <small>"
+            f"{esc(book.section)}"
+            f"{f' · {made[book.key]} numbers' if made[book.key] else ''}</small></li>"
+            for book in numbers.run.books(study)
+        )
+        + "</ol>"
+    )
 
 
 def _exhibit_list(numbers: Numbers, study: str, page: str) -> str:
     rows = "".join(
         f"<tr><th><a href='{link(page, exhibit_page(study, exhibit))}'>{esc(exhibit_title(exhibit))}</a></th>"
-        f"<td>{bar(numbers.counts(study, exhibit))}</td><td>{counts_line(numbers.counts(study, exhibit))}</td>"
+        f"<td>{bar(numbers.counts(study, exhibit))}</td><td>"
+        f"{counts_line(numbers.counts(study, exhibit))}</td>"
         f"<td class='n'>{len(found)}</td></tr>"
-        for exhibit, found in numbers.exhibits.get(study, {}).items())
+        for exhibit, found in numbers.exhibits.get(study, {}).items()
+    )
     return f"<div class='wide'><table class='verdicts'>{rows}</table></div>"
 
 
@@ -141,7 +220,10 @@ def _tables(run, study: str) -> str:
         if found:
             title = re.search(r"<figcaption>(.*?)</figcaption>", found[0], re.S)
             words = re.sub(r"<[^>]+>", "", title[1] if title else path.stem)
-            parts.append(f"<details class='table'><summary>{words}</summary><div class='wide'>{found[0]}</div></details>")
+            parts.append(
+                f"<details class='table'><summary>{words}</summary><div class='wide'>{found[0]}</div>"
+                f"</details>"
+            )
     return f"## Tables\n\n{raw(''.join(parts))}" if parts else ""
 
 
@@ -150,7 +232,7 @@ def _question(text: str) -> str:
     body = EXERCISE.split(text, maxsplit=1)[-1].split("<details")[0]
     words = re.sub(r"[*_`$#]|\[|\]\([^)]*\)", "", body)
     words = " ".join(words.split())
-    return words if len(words) <= 240 else words[:words.rfind(" ", 0, 240)] + " …"
+    return words if len(words) <= 240 else words[: words.rfind(" ", 0, 240)] + " …"
 
 
 def _alt(facts: dict, study: str) -> str:

@@ -1,4 +1,6 @@
-"""Pages of the library: what each function says of itself, its source, and the numbers and cells that rest on it."""
+"""Pages of the library: what each function says of itself, its source, and the numbers and cells that rest
+on it.
+"""
 
 import html
 import re
@@ -9,7 +11,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from lib.book.api import Function, Library, Module
-from lib.book.markup import anchor_of, esc, exhibit_title, link, raw
+from lib.book.markup import anchor_of, esc, exhibit_title, folded, link, raw
 from lib.book.numbers import Numbers
 
 LEXER, FORMATTER = PythonLexer(), HtmlFormatter(nowrap=True)
@@ -30,32 +32,50 @@ def module_source(numbers: Numbers, module: Module, callers: dict) -> str:
 
 def index_source(library: Library, numbers: Numbers) -> str:
     """The list of modules, each with its first sentence and how many numbers rest on it."""
-    counts = Counter(library.functions[name].module for name, rows in numbers.by_function.items() for _ in rows)
+    counts = Counter(
+        library.functions[name].module for name, rows in numbers.by_function.items() for _ in rows
+    )
     rows = "".join(
-        f"<tr><th><a href='{link('api/overview.html', module.page + '.html')}'><code>{esc(module.name)}</code></a></th>"
-        f"<td>{_inline(module.doc.splitlines()[0] if module.doc else '')}</td><td class='n'>{counts[module.name] or ''}</td></tr>"
-        for module in library.modules.values() if module.functions)
-    return ("# The library\n\nEvery estimator is a tested function of the package `lib`. The last column counts the numbers "
-            "that rest on a module's functions, directly or on the way.\n\n"
-            + raw("<div class='wide'><table class='modules'><thead><tr><th>Module</th><th>What it holds</th><th>Numbers</th></tr>"
-                  f"</thead><tbody>{rows}</tbody></table></div>"))
+        f"<tr><th><a href='{link('api/overview.html', module.page + '.html')}'><code>"
+        f"{esc(module.name)}</code></a></th>"
+        f"<td>{_inline(module.doc.splitlines()[0] if module.doc else '')}</td><td class='n'>"
+        f"{counts[module.name] or ''}</td></tr>"
+        for module in library.modules.values()
+        if module.functions
+    )
+    return (
+        "# The library\n\nEvery estimator is a tested function of the package `lib`. The last column "
+        "counts the numbers "
+        "that rest on a module's functions, directly or on the way.\n\n"
+        + raw(
+            "<div class='wide'><table class='modules'><thead><tr><th>Module</th><th>What it holds</th><th>"
+            "Numbers</th></tr>"
+            f"</thead><tbody>{rows}</tbody></table></div>"
+        )
+    )
 
 
 def docstring_html(doc: str) -> str:
-    """A docstring as HTML: paragraphs, NumPy-style sections as definition lists, indented blocks as they are."""
+    """A docstring as HTML: paragraphs, NumPy-style sections as definition lists, indented blocks as they
+    are.
+    """
     pieces = SECTION.split(doc)
     parts = [_paragraphs(pieces[0])]
-    for title, body in zip(pieces[1::2], pieces[2::2]):
+    for title, body in zip(pieces[1::2], pieces[2::2], strict=True):
         parts.append(f"<p class='section'>{esc(title)}</p>{_definitions(body)}")
     return "".join(parts)
 
 
 def _entry(numbers: Numbers, function: Function, page: str, cells) -> str:
     source = highlight(function.source, LEXER, FORMATTER)
-    return (f"<a class='here' id='{esc(function.anchor)}'></a><pre class='signature'>{esc(function.signature)}</pre>"
-            f"{docstring_html(function.doc)}{_uses(numbers, function, page, cells)}"
-            f"<details class='source'><summary>Source (lib/{esc(_file(numbers.library, function))}, line {function.line})"
-            f"</summary><div class='highlight'><pre>{source}</pre></div></details>")
+    return (
+        f"<a class='here' id='{esc(function.anchor)}'></a><pre class='signature'>"
+        f"{esc(function.signature)}</pre>"
+        f"{docstring_html(function.doc)}{_uses(numbers, function, page, cells)}"
+        f"<details class='source'><summary>Source (lib/{esc(_file(numbers.library, function))}, line "
+        f"{function.line})"
+        f"</summary><div class='highlight'><pre>{source}</pre></div></details>"
+    )
 
 
 def _uses(numbers: Numbers, function: Function, page: str, cells) -> str:
@@ -63,32 +83,41 @@ def _uses(numbers: Numbers, function: Function, page: str, cells) -> str:
     groups = {}
     for each in numbers.by_function.get(function.name, []):
         groups.setdefault((each.study, each.exhibit), []).append(each)
-    exhibits = [f"<a href='{link(page, rows[0].page)}'>{esc(study)}: {esc(exhibit_title(exhibit))}</a> ({len(rows)})"
-                for (study, exhibit), rows in groups.items()]
-    called = [f"<a href='{link(page, f'notebooks/{key}.html#cell-{anchor_of(cell)}')}'>{esc(key)}, {esc(cell)}</a>"
-              for key, cell in cells]
+    exhibits = [
+        f"<a href='{link(page, rows[0].page)}'>{esc(study)}: {esc(exhibit_title(exhibit))}</a> ({len(rows)})"
+        for (study, exhibit), rows in groups.items()
+    ]
+    called = [
+        f"<a href='{link(page, f'notebooks/{key}.html#cell-{anchor_of(cell)}')}'>{esc(key)}, {esc(cell)}</a>"
+        for key, cell in cells
+    ]
     says = [("Numbers that rest on it", exhibits), ("Called in", called)]
     return "".join(f"<p class='uses'><b>{title}:</b> {_some(links)}</p>" for title, links in says if links)
 
 
 def _some(links) -> str:
-    rest = f" <details class='more'><summary>{len(links) - MOST} more</summary>{' · '.join(links[MOST:])}</details>"
-    return " · ".join(links[:MOST]) + (rest if len(links) > MOST else "")
+    return " · ".join(links[:MOST]) + folded(links[MOST:], " · ")
 
 
 def _file(library: Library, function: Function) -> str:
     path = library.modules[function.module].path
-    return "/".join(path.parts[path.parts.index("lib") + 1:]) if "lib" in path.parts else path.name
+    return "/".join(path.parts[path.parts.index("lib") + 1 :]) if "lib" in path.parts else path.name
 
 
 def _paragraphs(text: str) -> str:
     blocks = [block for block in re.split(r"\n\s*\n", text.strip("\n")) if block.strip()]
-    return "".join(f"<pre>{esc(block)}</pre>" if all(line.startswith("    ") for line in block.splitlines())
-                   else f"<p>{_inline(block)}</p>" for block in blocks)
+    return "".join(
+        f"<pre>{esc(block)}</pre>"
+        if all(line.startswith("    ") for line in block.splitlines())
+        else f"<p>{_inline(block)}</p>"
+        for block in blocks
+    )
 
 
 def _definitions(text: str) -> str:
-    """`name : meaning` with indented lines that go on, as a definition list; anything else stays a paragraph."""
+    """`name : meaning` with indented lines that go on, as a definition list; anything else stays a
+    paragraph.
+    """
     entries = []
     for line in text.strip("\n").splitlines():
         if line[:1].strip() and " : " in line:
@@ -98,12 +127,18 @@ def _definitions(text: str) -> str:
             entries[-1][1] += " " + line.strip()
         elif line.strip():
             entries.append(["", line.strip()])
-    listed = "".join(f"<dt><code>{esc(name)}</code></dt><dd>{_inline(meaning)}</dd>" if name else
-                     f"</dl><p>{_inline(meaning)}</p><dl class='arguments'>" for name, meaning in entries)
+    listed = "".join(
+        f"<dt><code>{esc(name)}</code></dt><dd>{_inline(meaning)}</dd>"
+        if name
+        else f"</dl><p>{_inline(meaning)}</p><dl class='arguments'>"
+        for name, meaning in entries
+    )
     return f"<dl class='arguments'>{listed}</dl>".replace("<dl class='arguments'></dl>", "")
 
 
 def _inline(text: str) -> str:
     """Words with their `code` marked."""
     pieces = re.split(r"``?([^`]+)``?", html.unescape(text))
-    return "".join(f"<code>{esc(piece)}</code>" if place % 2 else esc(piece) for place, piece in enumerate(pieces))
+    return "".join(
+        f"<code>{esc(piece)}</code>" if place % 2 else esc(piece) for place, piece in enumerate(pieces)
+    )

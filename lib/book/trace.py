@@ -1,31 +1,67 @@
 """Which `lib` functions stand behind a number: a backward slice through a notebook's code.
 
-A number is put down by `page.cell(exhibit, …)` in some cell. What it rests on is found without running anything:
-the names that call reads, the statements that gave those names their values, the names those read, and so on back.
-Every `lib` function called on the way is a maker of the number, the nearest first.
+A number is put down by `page.cell(exhibit, …)` in some cell. What it rests on is found without running
+anything: the names that call reads, the statements that gave those names their values, the names those
+read, and so on back. Every `lib` function called on the way is a maker of the number, the nearest first.
 """
 
 import ast
 import builtins
-import functools
 from collections import deque
 from dataclasses import dataclass, field
 
 from lib.book.api import Library
 
-# Methods that put numbers down, the page's own and the audits' (lib.audit.Recount): which arguments are the address.
-PUTS = {"cell": (0, 1, 2), "derived": (0, 1, 2), "put": (0, 1, 2), "cells": (0,), "put_table": (0,), "put_same": (None, 0, 1)}
+# Methods that put numbers down, the page's own and the audits' (lib.audit.Recount): which arguments are the
+# address.
+PUTS = {
+    "cell": (0, 1, 2),
+    "derived": (0, 1, 2),
+    "put": (0, 1, 2),
+    "cells": (0,),
+    "put_table": (0,),
+    "put_same": (None, 0, 1),
+}
 # The frame moves numbers about but computes none.
-FRAME = ("lib.page", "lib.style", "lib.cells", "lib.params", "lib.paths", "lib.files", "lib.tables", "lib.archive",
-         "lib.chain", "lib.run", "lib.report", "lib.sources", "lib.audit.Recount")
+FRAME = (
+    "lib.page",
+    "lib.style",
+    "lib.cells",
+    "lib.params",
+    "lib.paths",
+    "lib.files",
+    "lib.tables",
+    "lib.archive",
+    "lib.chain",
+    "lib.run",
+    "lib.report",
+    "lib.sources",
+    "lib.audit.Recount",
+)
 BUILTINS = frozenset(dir(builtins))
-MUTATORS = frozenset(("append", "extend", "insert", "add", "update", "setdefault", "pop", "clear", "sort", "remove", "reverse",
-                      "discard"))
+MUTATORS = frozenset(
+    (
+        "append",
+        "extend",
+        "insert",
+        "add",
+        "update",
+        "setdefault",
+        "pop",
+        "clear",
+        "sort",
+        "remove",
+        "reverse",
+        "discard",
+    )
+)
 
 
 @dataclass
 class Step:
-    """A simple statement: the names it reads and sets, the `lib` functions it calls, the exhibits it puts down."""
+    """A simple statement: the names it reads and sets, the `lib` functions it calls, the exhibits it puts
+    down.
+    """
 
     cell: str
     place: int
@@ -47,7 +83,7 @@ class Trace:
     """
 
     def __init__(self, code, library: Library):
-        self._library, self._aliases, self.steps = library, {}, []
+        self._library, self._aliases, self._known, self.steps = library, {}, {}, []
         for cell, text in code:
             lines = ["" if line.lstrip().startswith(("%", "!")) else line for line in text.splitlines()]
             try:
@@ -59,7 +95,9 @@ class Trace:
 
     def called_in(self, cell: str) -> list[str]:
         """The `lib` functions that a cell itself calls, in order."""
-        return list(dict.fromkeys(name for step in self.steps if step.cell == cell for name in self._functions(step)))
+        return list(
+            dict.fromkeys(name for step in self.steps if step.cell == cell for name in self._functions(step))
+        )
 
     def makers(self, cell: str, exhibit: str, row: str = "", column: str = "") -> list[str]:
         """The functions behind a number put down in a cell, nearest first (empty: plain arithmetic)."""
@@ -70,9 +108,13 @@ class Trace:
                 return self._behind(fitting)
         return self._behind(tuple(step.place for step in mine or self.steps if step.cell == cell))
 
-    @functools.cache
     def _behind(self, places: tuple) -> list[str]:
         """The functions called in these statements and in all that they rest on."""
+        if places not in self._known:
+            self._known[places] = self._search(places)
+        return self._known[places]
+
+    def _search(self, places: tuple) -> list[str]:
         found, seen, queue = {}, set(), deque((place, 0) for place in places)
         while queue:
             place, depth = queue.popleft()
@@ -106,13 +148,18 @@ class Trace:
                         seen.add(before)
                         modules |= {self._library.functions[call].module for call in self.steps[before].calls}
                         queue.extend((before, read) for read in self.steps[before].reads)
-            known = [each for each in self._library.methods.get(method, ())
-                     if self._library.functions[each].module in modules]
+            known = [
+                each
+                for each in self._library.methods.get(method, ())
+                if self._library.functions[each].module in modules
+            ]
             if len(known) == 1:
                 yield known[0]
 
     def _statement(self, node, cell, governed):
-        """Turn a statement into steps; the body of a loop or branch follows its head and reads what that reads."""
+        """Turn a statement into steps; the body of a loop or branch follows its head and reads what that
+        reads.
+        """
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             self._import(node)
         elif isinstance(node, (ast.For, ast.AsyncFor)):
@@ -126,7 +173,9 @@ class Trace:
                 self._step(cell, [item.context_expr], [item.optional_vars] if item.optional_vars else [])
             self._bodies((node.body,), cell, governed)
         elif isinstance(node, ast.Try):
-            self._bodies((node.body, *(h.body for h in node.handlers), node.orelse, node.finalbody), cell, governed)
+            self._bodies(
+                (node.body, *(h.body for h in node.handlers), node.orelse, node.finalbody), cell, governed
+            )
         elif isinstance(node, ast.Assign):
             self._step(cell, [node.value], node.targets, governed)
         elif isinstance(node, ast.AugAssign):
@@ -178,8 +227,9 @@ class Trace:
             if isinstance(node, ast.ImportFrom):
                 self._aliases[alias.asname or alias.name] = f"{node.module}.{alias.name}"
             else:
-                self._aliases[alias.asname or alias.name.split(".")[0]] = alias.name if alias.asname else \
-                    alias.name.split(".")[0]
+                self._aliases[alias.asname or alias.name.split(".")[0]] = (
+                    alias.name if alias.asname else alias.name.split(".")[0]
+                )
 
     def _resolve(self, node) -> str | None:
         """The library's name for what an expression refers to, if it is a function or class of `lib`."""
@@ -201,7 +251,7 @@ def _address(arguments, places) -> tuple:
 
 def _fits(put, wanted) -> bool:
     """Whether a put may be of this address: its literals agree where both say something."""
-    return all(mine is None or its is None or mine == its for mine, its in zip(put, wanted))
+    return all(mine is None or its is None or mine == its for mine, its in zip(put, wanted, strict=True))
 
 
 def _framed(name: str) -> bool:

@@ -1,8 +1,10 @@
-"""Simulated players of the Metanym Game: each writes portfolios and judges others', with planted, separate skills.
+"""Simulated players of the Metanym Game: each writes portfolios and judges others', with planted, separate
+skills.
 
-`respond(request)` answers the game's prompts and the keyed test. The world is closed (data/simulated/metanym.yaml): a
-metanym is right for a domain when it stands in that domain's row, so a judge can see an error in the text itself, as
-well as its planted eye allows. All chance is drawn from content: who asks when changes nothing.
+`respond(request)` answers the game's prompts and the keyed test. The world is closed
+(data/simulated/metanym.yaml): a metanym is right for a domain when it stands in that domain's row, so a judge
+can see an error in the text itself, as well as its planted eye allows. All chance is drawn from content: who
+asks when changes nothing.
 """
 
 import functools
@@ -21,11 +23,13 @@ GENERATION, ANCHORED, RAW = "# Make more of these.", "# Score this submission ag
 EXAM = "Answer the following multiple choice question"
 SLOTS = ("AGENT", "SIGNAL", "RESOURCE", "BOUNDARY", "REGULATOR", "FAILURE", "REPAIR", "WHOLE")
 ROLES = ("acts on its own account", "carries the news", "is drawn on by all", "marks inside from outside",
-         "sets the rules", "is what everyone fears", "makes good what was broken", "is made of all the others")
+         "sets the rules", "is what everyone fears", "makes good what was broken",
+         "is made of all the others")
 GAIN = {"beauty": 5.0, "intelligence": 5.0, "distinctness": 1.1, "length": 0.05, "structure": 1.3}
 AXES = tuple(GAIN)[:4]
 KEYS = ("beauty", "intelligence", "instantiation_distinctness", "impressive_length")
-LAPSES = ("omission", "eleven", "repeated", "two blocks", "text numbers", "trailing comma", "in the list", "thinking")
+LAPSES = ("omission", "eleven", "repeated", "two blocks", "text numbers", "trailing comma", "in the list",
+          "thinking")
 CAP = 2048  # tokens; a rambling player needs more
 
 
@@ -61,7 +65,8 @@ def respond(request: dict) -> Reply:
         return Reply(write_portfolio(model, request.get("seed") or 0))
     if text.startswith(ANCHORED):
         anchor = int(re.search(r"pre-scored at \*\*(\d+)/10", text)[1])
-        reference, target = re.search(r"criterion\)\n\n(.*?)\n\n---\n\n### Target Submission[^\n]*\n\n(.*)\n\n---\n\n"
+        reference, target = re.search(
+            r"criterion\)\n\n(.*?)\n\n---\n\n### Target Submission[^\n]*\n\n(.*)\n\n---\n\n"
                                       r"## Output", text, re.S).groups()
         return Reply(_judgement(model, planted, anchor, reference, target, request))
     if text.startswith(RAW):
@@ -71,7 +76,7 @@ def respond(request: dict) -> Reply:
     raise RequestError("not a prompt of the Metanym Game")
 
 
-# writing ---------------------------------------------------------------------------------------------------------------
+# writing ------------------------------------------------------------------------------------------
 
 
 def write_portfolio(model: str, run: int) -> str:
@@ -98,7 +103,8 @@ def _archetype(theme: str, planted: dict, stream: Stream) -> str:
     bank = world()["themes"][theme]["sentences"]
     kept = sorted(stream.shuffled(range(len(bank)))[:planted["length"]])
     graces = stream.shuffled(world()["graces"])
-    lines = [bank[place][:-1] + f", {graces[i % len(graces)]}." if stream.uniform() < planted["craft"] else bank[place]
+    lines = [bank[place][:-1] + f", {graces[i % len(graces)]}." if stream.uniform() < planted["craft"]
+             else bank[place]
              for i, place in enumerate(kept)]
     template = " ".join(lines)
     slots = [slot for slot in SLOTS if f"[{slot}]" in template]
@@ -108,8 +114,8 @@ def _archetype(theme: str, planted: dict, stream: Stream) -> str:
              "2. **Metanym table**\n\n" + _table(slots, table), "3. **Five parallel contexts**"]
     for domain in domains:
         form = fill(template, table[domain])
-        parts.append(f"### {domain.capitalize()}\n\n**Form (a)**:\n\"{form}\"\n\n**Form (b)**:\n\"In {domain} one would put "
-                     f"it so: {form[0].lower()}{form[1:]}\"")
+        parts.append(f"### {domain.capitalize()}\n\n**Form (a)**:\n\"{form}\"\n\n"
+                     f"**Form (b)**:\n\"In {domain} one would put it so: {form[0].lower()}{form[1:]}\"")
     return "\n\n".join(parts)
 
 
@@ -139,8 +145,11 @@ def _table(slots, table: dict) -> str:
 
 
 def fill(template: str, metanyms: dict) -> str:
-    """Form (a): the template with its slots filled, `a` or `an` as the metanym asks, capitals after full stops."""
-    text = re.sub(r"\b([Aa])n? \[([A-Z]+)\]", lambda m: f"{m[1]}{_n(metanyms[m[2]])} {metanyms[m[2]]}", template)
+    """Form (a): the template with its slots filled, `a` or `an` as the metanym asks, capitals after full
+    stops.
+    """
+    text = re.sub(r"\b([Aa])n? \[([A-Z]+)\]",
+                  lambda m: f"{m[1]}{_n(metanyms[m[2]])} {metanyms[m[2]]}", template)
     text = SLOT.sub(lambda m: metanyms[m[1]], text)
     return re.sub(r"(^|[.!?] )([a-z])", lambda m: m[1] + m[2].upper(), text)
 
@@ -149,19 +158,22 @@ def _n(word: str) -> str:
     return "n" if word[0] in "aeio" or word.startswith("utterance") else ""
 
 
-# judging ---------------------------------------------------------------------------------------------------------------
+# judging ------------------------------------------------------------------------------------------
 
 
 @functools.lru_cache(maxsize=256)
 def read(text: str) -> tuple:
-    """What there is to see in a portfolio: ((name, context standings, qualities by axis), …), structure, hashes.
+    """What there is to see in a portfolio: ((name, context standings, qualities by axis), …), structure,
+    hashes.
 
-    A context's standing is minus its wrong metanyms (at most four), and a little strain that all readers feel.
+    A context's standing is minus its wrong metanyms (at most four), and a little strain that all readers
+    feel.
     """
     archetypes, systems = [], set()
     for archetype in parse_portfolio(text).archetypes:
         standings = tuple(_standing(archetype, context) for context in archetype.contexts)
-        families = {world()["domains"].get(domain.lower(), {}).get("family", domain) for domain in archetype.domains}
+        families = {world()["domains"].get(domain.lower(), {}).get("family", domain)
+                    for domain in archetype.domains}
         graced = sum(grace in archetype.template for grace in world()["graces"])
         quality = graced / 8
         archetypes.append((archetype.name, standings, {
@@ -183,31 +195,36 @@ def _standing(archetype, context) -> float:
 def rate(model: str, planted: dict, anchor: int, target: tuple, reference: tuple | None) -> tuple:
     """([[five contexts, beauty, intelligence, distinctness, length], …], structure): whole numbers 1-10.
 
-    Scores lie around the anchor by how far the target is from the reference (None: from a middling portfolio).
+    Scores lie around the anchor by how far the target is from the reference (None: from a middling
+    portfolio).
     """
-    zero = _means(reference) if reference else {"beauty": 0.45, "intelligence": 0.45, "distinctness": 4.2, "length": 62,
+    zero = _means(reference) if reference else {"beauty": 0.45, "intelligence": 0.45, "distinctness": 4.2,
+                                                "length": 62,
                                                 "structure": 4.0}
     rows, spread = [], planted["slope"]
     noisy = planted["blur"] > 0
     for name, standings, quality, marks in target[0]:
-        row = [_whole(anchor + noisy * planted["lenient"] + planted["eye"] * standing + planted["blur"] * normal(
+        row = [_whole(
+            anchor + noisy * planted["lenient"] + planted["eye"] * standing + planted["blur"] * normal(
             "blur", model, mark) + noisy * 0.5 * planted["flimsy"] * normal("again", model, mark, anchor))
             for standing, mark in zip(standings, marks)]
         for axis in AXES:
             private = planted["taste"] * normal("taste", model, axis, marks[0]) + planted["flimsy"] * normal(
                 "flimsy", model, axis, marks[0], anchor)
-            row.append(_whole(anchor + planted["lenient"] + spread * GAIN[axis] * (quality[axis] - zero[axis]) + private))
+            ahead = GAIN[axis] * (quality[axis] - zero[axis])
+            row.append(_whole(anchor + planted["lenient"] + spread * ahead + private))
         rows.append(row)
     whole = "".join(marks[0] for *_, marks in target[0])
     private = planted["taste"] * normal("taste", model, "structure", whole) + planted["flimsy"] * normal(
         "flimsy", model, "structure", whole, anchor)
-    structure = anchor + planted["lenient"] + spread * GAIN["structure"] * (target[1] - zero["structure"]) + private
-    return rows, _whole(structure)
+    ahead = GAIN["structure"] * (target[1] - zero["structure"])
+    return rows, _whole(anchor + planted["lenient"] + spread * ahead + private)
 
 
 def _means(portfolio) -> dict:
     archetypes, systems = portfolio
-    return {**{axis: sum(entry[2][axis] for entry in archetypes) / len(archetypes) for axis in AXES}, "structure": systems}
+    return {**{axis: sum(entry[2][axis] for entry in archetypes) / len(archetypes) for axis in AXES},
+            "structure": systems}
 
 
 def _whole(value: float) -> int:
@@ -227,7 +244,8 @@ def _judgement(model, planted, anchor, reference, target, request) -> str:
     if lapse == "eleven":
         rows[-1][5] = 11
     prose = _prose(names, [entry[1] for entry in seen[0]], rows, structure)
-    block = {"scores": {"Target": {"archetypal_contexts": [_item(name, row) for name, row in zip(names, rows)],
+    block = {"scores": {"Target": {"archetypal_contexts": [_item(name, row)
+                                                           for name, row in zip(names, rows)],
                                    "structural_diversity": structure}}}
     return _spoilt(prose, block, lapse)
 
@@ -246,47 +264,54 @@ def _spoilt(prose: str, block: dict, lapse: str) -> str:
         items[0]["beauty"] = f"{items[0]['beauty']}/10"
     if lapse == "omission":
         first = json.dumps(items[0])
-        return (f"{prose}\n\n```json\n{{\"scores\": {{\"Target\": {{\"archetypal_contexts\": [{first} /* the other "
-                f"archetypes omitted for brevity */], \"structural_diversity\": {target['structural_diversity']}}}}}}}\n```\n")
+        cut = f"[{first} /* the other archetypes omitted for brevity */]"
+        target = f'{{"archetypal_contexts": {cut}, "structural_diversity": {target["structural_diversity"]}}}'
+        return f'{prose}\n\n```json\n{{"scores": {{"Target": {target}}}}}\n```\n'
     text = json.dumps(block, indent=1)
     if lapse == "trailing comma":
         text = re.sub(r"\n(\s*)\]", r",\n\1]", text, count=1)
-    first = "```json\n" + json.dumps({"note": "summary of the ratings above"}) + "\n```\n\n" if lapse == "two blocks" else ""
+    summary = json.dumps({"note": "summary of the ratings above"})
+    first = f"```json\n{summary}\n```\n\n" if lapse == "two blocks" else ""
     before = "<think>\nFactual first, then taste.\n</think>\n" if lapse == "thinking" else ""
     return f"{before}{prose}\n\n{first}```json\n{text}\n```\n"
 
 
 def _prose(names, standings, rows, structure) -> str:
-    parts = ["## Target Submission"]
+    parts, remarks = ["## Target Submission"], ("Sound throughout.", "Some terms belong to another domain.")
+    headings = ("Beauty", "Intelligence", "Domains far apart / metanyms not synonymous", "Impressive length")
     for place, (name, row) in enumerate(zip(names, rows)):
         seen = standings[place] if place < len(standings) else [0] * 5
-        parts.append(f"### Archetypal context {place + 1}: {name}\n\n#### Factually correct (per parallel context)\n" + "\n".join(
-            f"- PC {k + 1}: {'Sound throughout.' if value > -0.7 else 'Some terms belong to another domain.'} Rating: {row[k]}"
-            for k, value in enumerate(seen)))
-        for heading, score in zip(("Beauty", "Intelligence", "Domains far apart / metanyms not synonymous",
-                                   "Impressive length"), row[5:]):
-            parts.append(f"#### {heading}\nBeside the Reference it reads as the number says.\nRating: {score}")
-    return "\n\n".join([*parts, f"### Structural diversity across the submitted set\nAs counted.\nRating: {structure}"])
+        lines = [f"- PC {k + 1}: {remarks[value <= -0.7]} Rating: {row[k]}" for k, value in enumerate(seen)]
+        parts.append(f"### Archetypal context {place + 1}: {name}\n\n"
+                     "#### Factually correct (per parallel context)\n" + "\n".join(lines))
+        parts += [f"#### {heading}\nBeside the Reference it reads as the number says.\nRating: {score}"
+                  for heading, score in zip(headings, row[5:])]
+    last = f"### Structural diversity across the submitted set\nAs counted.\nRating: {structure}"
+    return "\n\n".join([*parts, last])
 
 
 def _batch(model: str, planted: dict, text: str) -> str:
     """Scores of every submission in an un-anchored batch: a scale of the judge's own, and harder to hold."""
     body = text.split("## The proposals to evaluate", 1)[1].split("\n\n---\n\n## Output", 1)[0]
     found = re.split(r"^### Submission (\S+)\n", body, flags=re.M)
-    own = {**planted, "slope": 0.45 * planted["slope"], "eye": 0.5 * planted["eye"], "lenient": 0.6 * normal("scale", model)}
+    own = {**planted, "slope": 0.45 * planted["slope"], "eye": 0.5 * planted["eye"],
+           "lenient": 0.6 * normal("scale", model)}
     scores = {}
     for name, submission in zip(found[1::2], found[2::2]):
         rows, structure = rate(model, own, 7, read(submission.strip().removesuffix("---").strip()), None)
-        scores[name] = {"archetypal_contexts": [_item(f"Archetype {k}", row) for k, row in enumerate(rows, 1)],
+        scores[name] = {"archetypal_contexts": [_item(f"Archetype {k}", row)
+                                                for k, row in enumerate(rows, 1)],
                         "structural_diversity": structure}
     return "```json\n" + json.dumps({"scores": scores}) + "\n```\n"
 
 
-# the keyed test --------------------------------------------------------------------------------------------------------
+# the keyed test -----------------------------------------------------------------------------------
 
 
 def questions(n: int) -> list:
-    """The demo's keyed test: [{"question", "options"}, …], the right option first; a question a domain and a slot."""
+    """The demo's keyed test: [{"question", "options"}, …], the right option first; a question a domain and a
+    slot.
+    """
     domains, made = world()["domains"], []
     for place in Stream("metanym", "questions").shuffled(range(len(domains) * len(SLOTS)))[:n]:
         domain, slot = list(domains)[place // len(SLOTS)], SLOTS[place % len(SLOTS)]
@@ -308,6 +333,7 @@ def _exam(model: str, planted: dict, text: str, cap: int) -> Reply:
     derivation = f"In {domain} one looks for what {role}. That is the {options[letter]}."
     if stream.uniform() < planted.get("rambles", 0):
         if cap <= CAP:
-            return Reply(f"{derivation[:40]} " + "Let us go through it once more. " * 8, finish_reason="length")
+            return Reply(f"{derivation[:40]} " + "Let us go through it once more. " * 8,
+                         finish_reason="length")
         return Reply(f"{derivation}\n\n$\\boxed{{{letter}}}$")
     return Reply(f"{derivation}\n\nAnswer: {letter}")

@@ -1,9 +1,10 @@
 """The four components, the total, the council, the contest and their joint intervals.
 
-Source: The Metanym Game, section 3.4 and Appendix A (A5-A14, A.4 intervals, A.6 contest and guards). Every estimate
-exists twice: written out plainly in `components`, and for many resamples at once in `joint_replicates`, which only
-adds up sums per atom (run, submission, archetype). Drawing each atom once must give the plain estimate; tests hold
-the two together.
+Source: The Metanym Game, section 3.4 and Appendix A (A5-A14, A.4 intervals, A.6 contest and guards). Every
+estimate
+exists twice: written out plainly in `components`, and for many resamples at once in `joint_replicates`, which
+only adds up sums per atom (run, submission, archetype). Drawing each atom once must give the plain estimate;
+tests hold the two together.
 """
 
 from dataclasses import dataclass
@@ -27,7 +28,8 @@ class Components:
     """One factorisation's estimates.
 
     table: models x `RATINGS` (NaN where undefined), the anchor reading 7; loading, collapsed: by evaluator;
-    consistency: evaluators x axes; quality: portfolios x subjective axes (A12b per axis); axis: the factorisation.
+    consistency: evaluators x axes; quality: portfolios x subjective axes (A12b per axis); axis: the
+    factorisation.
     """
 
     table: pd.DataFrame
@@ -51,8 +53,8 @@ def factual_matrix(game: Game, anchor: int | None = None) -> tuple[np.ndarray, n
 
 
 def sweep_scores(game: Game, axis: str) -> np.ndarray:
-    """Scores of the sweep, [anchor, evaluator, unit], runs with a sweep side by side. axis: one of the rubric's
-    axes, or "collapsed": the four per-archetype axes averaged into one value per archetype (A11)."""
+    """Scores of the sweep, [anchor, evaluator, unit], runs with a sweep side by side. axis: one of the
+    rubric's axes, or "collapsed": the four per-archetype axes averaged into one value per archetype (A11)."""
     runs = [game.runs.index(run) for run in game.sweep_runs]
     if not runs:
         return np.full((2, len(game.evaluators), 1), np.nan)
@@ -75,10 +77,10 @@ def consistency_table(game: Game, axes=("factual", *SUBJECTIVE)) -> pd.DataFrame
 def components(game: Game, council, fill=7.0, sweep: Game | None = None) -> Components:
     """Every component of every model of the game (A5-A14).
 
-    council: the evaluators whose weighted votes make G^C; leave-self-out throughout, as the game holds no grades of
-    the own portfolio. sweep: the game whose anchor sweep gives the consistencies (default: this one; a later run has
-    none of its own). Raises SpectralError where no factual axis can be read, MetanymError for a council member who
-    does not evaluate or an anchor with no error signal.
+    council: the evaluators whose weighted votes make G^C; leave-self-out throughout, as the game holds no
+    grades of the own portfolio. sweep: the game whose anchor sweep gives the consistencies (default: this
+    one; a later run has none of its own). Raises SpectralError where no factual axis can be read,
+    MetanymError for a council member who does not evaluate or an anchor with no error signal.
     """
     seats = council_indices(game, council)
     ratings, target_of = factual_matrix(game)
@@ -96,7 +98,8 @@ def components(game: Game, council, fill=7.0, sweep: Game | None = None) -> Comp
     table["GF"] = pd.Series(generated, index=list(game.targets)).reindex(models)
     table["GC"] = quality.mean(axis=1, skipna=False).reindex(models)
     table.loc[game.anchor_model, ["GF", "GC"]] = game.production
-    return Components(totals(table), pd.Series(axis.loadings, models), pd.Series(collapsed, models), r, quality, axis)
+    return Components(totals(table), pd.Series(axis.loadings, models), pd.Series(collapsed, models), r,
+                      quality, axis)
 
 
 def totals(table: pd.DataFrame) -> pd.DataFrame:
@@ -111,8 +114,8 @@ def totals(table: pd.DataFrame) -> pd.DataFrame:
 def council_quality(game: Game, seats, reliability) -> pd.DataFrame:
     """G^C_s by axis (A12b): portfolios x subjective axes.
 
-    seats: indices of the voting evaluators; reliability[evaluator, axis]: their own consistency, its negative part
-    clamped to 0, weighs each vote. NaN where no seat with a positive weight rated the portfolio.
+    seats: indices of the voting evaluators; reliability[evaluator, axis]: their own consistency, its negative
+    part clamped to 0, weighs each vote. NaN where no seat with a positive weight rated the portfolio.
     """
     votes = np.stack([_own_mean(game, axis) for axis in SUBJECTIVE], axis=-1)[seats]
     weight = np.maximum(np.nan_to_num(np.asarray(reliability, dtype=float)[seats]), 0)[:, None, :]
@@ -124,7 +127,8 @@ def council_quality(game: Game, seats, reliability) -> pd.DataFrame:
 
 
 def anchored_cosine(quality: pd.DataFrame, consistency: pd.DataFrame, anchor_model: str) -> pd.Series:
-    """Per subjective axis, the cosine between G_x - 7 and E_x - 7 over models (A15); the anchor adds nothing."""
+    """Per subjective axis, the cosine between G_x - 7 and E_x - 7 over models (A15); the anchor adds nothing.
+    """
     result = {}
     for axis in SUBJECTIVE:
         evaluation = 7 * consistency[axis] / consistency.at[anchor_model, axis] - 7
@@ -140,8 +144,8 @@ class AtomTable:
     """Sums per atom (run, submission, archetype) from which any resample's components follow.
 
     factual: spectral sums; moments: {axis or "collapsed": [atom, evaluator, pair, 6]}; votes[atom, evaluator,
-    axis] sums of the production scores and cast[atom, evaluator, axis] how many; target_of[atom], portfolio_of[atom]
-    (run and target). Atoms of archetypes that nobody rated are left out.
+    axis] sums of the production scores and cast[atom, evaluator, axis] how many; target_of[atom],
+    portfolio_of[atom] (run and target). Atoms of archetypes that nobody rated are left out.
     """
 
     game: Game
@@ -160,7 +164,8 @@ class AtomTable:
         """The table of a contest between some evaluators over some portfolios, and which atoms it keeps."""
         game = self.game.only(evaluators=evaluators, targets=targets)
         rows = np.array([self.game.evaluators.index(name) for name in game.evaluators])
-        place = np.array([game.targets.index(name) if name in game.targets else -1 for name in self.game.targets])
+        place = np.array([game.targets.index(name) if name in game.targets else -1
+                          for name in self.game.targets])
         atoms = np.flatnonzero(place[self.target_of] >= 0)
         moments = {axis: values[atoms][:, rows] for axis, values in self.moments.items()}
         table = AtomTable(game, self.factual.select(atoms, rows), moments, self.votes[atoms][:, rows],
@@ -169,7 +174,9 @@ class AtomTable:
 
 
 def atom_table(game: Game, fill=7.0, axes=SUBJECTIVE) -> AtomTable:
-    """Collect a game's sums per atom. axes: whose consistency is kept (add "factual" for Table 5's intervals)."""
+    """Collect a game's sums per atom. axes: whose consistency is kept (add "factual" for Table 5's
+    intervals).
+    """
     rated = ~np.isnan(game.at("factual")).all(axis=(1, 4))  # [run, target, archetype]
     new = np.cumsum(rated.reshape(-1)).reshape(rated.shape) - 1
     n_atoms, contexts = int(rated.sum()), game.factual.shape[-1]
@@ -187,7 +194,8 @@ def atom_table(game: Game, fill=7.0, axes=SUBJECTIVE) -> AtomTable:
 
 
 def _axis_moments(game, axis, swept, rated, new, share) -> np.ndarray:
-    """Moments of the sweep on one axis per kept atom; zeros where no run was swept (consistency undefined)."""
+    """Moments of the sweep on one axis per kept atom; zeros where no run was swept (consistency undefined).
+    """
     n_atoms = int(rated.sum())
     if not swept:
         return np.zeros((n_atoms, len(game.evaluators), 1, 6))
@@ -204,11 +212,11 @@ def joint_replicates(table: AtomTable, counts, council, structure: str = "once")
     """All components of all resamples: {"T": [b, model], …, "loading", "collapsed", "gap": [b],
     "quality": [b, portfolio, axis], "consistency": [b, evaluator, axis]}.
 
-    counts[b, atom] (see `lib.resampling.bootstrap_weights`). Every component is recomputed, f_a and r_a too; the
-    loading is read after aligning the replicate's two leading directions to the full sample's. The council stays
-    as given. A portfolio none of whose atoms was drawn has NaN in that replicate.
-    structure: a portfolio's one structural score counts "once" where any of its atoms was drawn (the paper's intervals
-    come out so), or as often as they were "drawn".
+    counts[b, atom] (see `lib.resampling.bootstrap_weights`). Every component is recomputed, f_a and r_a too;
+    the loading is read after aligning the replicate's two leading directions to the full sample's. The
+    council stays as given. A portfolio none of whose atoms was drawn has NaN in that replicate.
+    structure: a portfolio's one structural score counts "once" where any of its atoms was drawn (the paper's
+    intervals come out so), or as often as they were "drawn".
     """
     if structure not in ("once", "drawn"):
         raise MetanymError(f"structure={structure!r}: should be \"once\" or \"drawn\"")
@@ -236,12 +244,14 @@ def joint_replicates(table: AtomTable, counts, council, structure: str = "once")
     values["G"] = (values["GF"] + values["GC"]) / 2
     values["E"] = (values["EF"] + values["EC"]) / 2
     values["T"] = (values["G"] + values["E"]) / 2
-    return {**values, "loading": drawn.loadings, "collapsed": r["collapsed"], "gap": drawn.gap, "quality": quality,
+    return {**values, "loading": drawn.loadings, "collapsed": r["collapsed"], "gap": drawn.gap,
+            "quality": quality,
             "consistency": own, "axis_consistency": r}
 
 
 def _basis(sums: spectral.AtomSums) -> np.ndarray:
-    """The full sample's two leading left vectors, [judge, 2], the first with a positive sum (as `two_sided`)."""
+    """The full sample's two leading left vectors, [judge, 2], the first with a positive sum (as `two_sided`).
+    """
     means = sums.totals.sum(axis=0) / sums.size.sum()
     gram = sums.products.sum(axis=0) - sums.size.sum() * np.outer(means, means)
     vectors = np.linalg.eigh(gram)[1][:, :-3:-1]
@@ -263,7 +273,9 @@ def _resampled_quality(table: AtomTable, counts, seats, reliability) -> np.ndarr
 
 
 def council_indices(game: Game, council) -> list[int]:
-    """Places of the council's members among the evaluators. Raises MetanymError for one who does not evaluate."""
+    """Places of the council's members among the evaluators. Raises MetanymError for one who does not
+    evaluate.
+    """
     absent = [name for name in council if name not in game.evaluators]
     if absent or not len(council):
         raise MetanymError(f"council member {absent[0]!r} does not evaluate in this game" if absent
@@ -274,23 +286,28 @@ def council_indices(game: Game, council) -> list[int]:
 def check_anchor_signal(game: Game, loadings) -> None:
     """Raise MetanymError where the anchor model's own loading is 0, so nothing can be scaled by it."""
     if loadings[game.anchor_index] <= spectral.ZERO:
-        raise MetanymError(f"the anchor {game.anchor_model} has no factual loading (its ratings share nothing with the "
+        raise MetanymError(
+            f"the anchor {game.anchor_model} has no factual loading (its ratings share nothing with the "
                            "panel's axis): E^F = 7 f / f_a is undefined; take another anchor model")
 
 
 def _own_mean(game: Game, axis: str) -> np.ndarray:
-    """Mean production score of each evaluator for each portfolio on one axis, runs pooled: [evaluator, target]."""
+    """Mean production score of each evaluator for each portfolio on one axis, runs pooled: [evaluator,
+    target].
+    """
     scores = game.structure[:, game.anchors.index(game.production)] if axis == "structure" else game.at(axis)
     scores = np.moveaxis(scores, 0, 2)
     return collapse(scores.reshape(*scores.shape[:2], -1))
 
 
-def joint_intervals(game: Game, council, *, B: int, rng: np.random.Generator, confidence: float = 0.95) -> dict:
-    """Percentile intervals from one joint draw: {"T": frame[model: estimate, lo, hi], …} for `RATINGS`, "loading"
-    and "collapsed", on the basis of all the game's evaluators and portfolios."""
+def joint_intervals(game: Game, council, *, B: int, rng: np.random.Generator,
+                    confidence: float = 0.95) -> dict:
+    """Percentile intervals from one joint draw: {"T": frame[model: estimate, lo, hi], …} for `RATINGS`,
+    "loading" and "collapsed", on the basis of all the game's evaluators and portfolios."""
     point, table = components(game, council), atom_table(game)
     replicates = joint_replicates(table, bootstrap_weights(table.n_atoms, B, rng), council)
-    estimates = {**{name: point.table[name] for name in RATINGS}, "loading": point.loading, "collapsed": point.collapsed}
+    estimates = {**{name: point.table[name] for name in RATINGS}, "loading": point.loading,
+                 "collapsed": point.collapsed}
     return {name: interval_frame(value, replicates[name], confidence) for name, value in estimates.items()}
 
 

@@ -1,7 +1,8 @@
 """Reading a judge's reply: the fenced JSON block at its end, cross-checked with the ratings in the Markdown.
 
-The format is what prompt B.2 asks for. What is safe to repair is repaired and noted (fences, trailing commas, numbers
-as text, a score in the wrong place); what would have to be made up is refused (`InvalidReply`, to be asked again).
+The format is what prompt B.2 asks for. What is safe to repair is repaired and noted (fences, trailing commas,
+numbers as text, a score in the wrong place); what would have to be made up is refused (`InvalidReply`, to be
+asked again).
 """
 
 import re
@@ -30,10 +31,12 @@ MARKED = re.compile(r"Rating:?\**:?\s*\**\s*(\d+(?:\.\d+)?)", re.I)
 class Evaluation:
     """One judge's scores of one portfolio.
 
-    names: the archetypes as the judge calls them, in its order; scores[archetype, 9] (five contexts, then beauty,
-    intelligence, distinctness, length), NaN where it gave none, 0 kept as given; structure: the portfolio's score.
-    strict: whether the block is JSON as it stands. notes: what was repaired or is odd. markdown: the ratings read
-    off the prose in the same layout (None where there are none); disagreements: where prose and block differ.
+    names: the archetypes as the judge calls them, in its order; scores[archetype, 9] (five contexts, then
+    beauty, intelligence, distinctness, length), NaN where it gave none, 0 kept as given; structure: the
+    portfolio's score.
+    strict: whether the block is JSON as it stands. notes: what was repaired or is odd. markdown: the ratings
+    read off the prose in the same layout (None where there are none); disagreements: where prose and block
+    differ.
     """
 
     names: tuple
@@ -56,26 +59,28 @@ class Evaluation:
 def parse_evaluation(text: str, least: int = 1) -> Evaluation:
     """One target's scores from a reply to the anchored prompt.
 
-    least: fewest archetypes that count as an answer. Raises InvalidReply: what `extract_json` raises, "no scores",
-    "omission" (a comment stands for the rest), "several targets", "archetypes" (fewer than `least`), "rating" (outside
-    the scale, no whole number).
+    least: fewest archetypes that count as an answer. Raises InvalidReply: what `extract_json` raises, "no
+    scores", "omission" (a comment stands for the rest), "several targets", "archetypes" (fewer than `least`),
+    "rating" (outside the scale, no whole number).
     """
     scores, strict, notes = _block(text)
     if len(scores) > 1:
-        raise InvalidReply("several targets", f"the block scores {', '.join(map(str, scores))}; one was asked")
+        raise InvalidReply("several targets",
+                           f"the block scores {', '.join(map(str, scores))}; one was asked")
     return _evaluation(next(iter(scores.values())), strict, notes, _prose(text), least)
 
 
 def parse_batch(text: str, expected) -> dict:
     """{submission id: Evaluation} from a reply to the un-anchored prompt, for the ids in `expected`.
 
-    Ids that were not asked for are passed over. Raises InvalidReply as `parse_evaluation`, kind "missing" for a
-    submission without scores.
+    Ids that were not asked for are passed over. Raises InvalidReply as `parse_evaluation`, kind "missing" for
+    a submission without scores.
     """
     scores, strict, notes = _block(text)
     absent = [name for name in expected if name not in scores]
     if absent:
-        raise InvalidReply("missing", f"no scores for {absent[0]!r}; the block has {', '.join(map(str, scores))}")
+        raise InvalidReply("missing",
+                           f"no scores for {absent[0]!r}; the block has {', '.join(map(str, scores))}")
     return {name: _evaluation(scores[name], strict, notes, None, 1) for name in expected}
 
 
@@ -86,12 +91,14 @@ def _block(text: str) -> tuple[dict, bool, list]:
     scores = content.get("scores", content) if isinstance(content, dict) else {}
     if isinstance(scores, dict) and "archetypal_contexts" in scores:
         scores = {"Target": scores}
-    scores = {key: value for key, value in scores.items() if isinstance(value, dict)} if isinstance(scores, dict) else {}
+    scores = scores.items() if isinstance(scores, dict) else ()
+    scores = {key: value for key, value in scores if isinstance(value, dict)}
     if not scores:
         raise InvalidReply("no scores", "the last block has no \"scores\" for a target")
     if mended and any(len(_items(entry)) < N_ARCHETYPES - 1 for entry in scores.values()):
         # the schema's own comment copied beside complete scores is harmless; one in place of scores is not
-        raise InvalidReply("omission", "the block is no JSON as it stands and holds fewer than four archetypes")
+        raise InvalidReply("omission",
+                           "the block is no JSON as it stands and holds fewer than four archetypes")
     return scores, not mended, mended
 
 
@@ -101,12 +108,13 @@ def _items(entry: dict) -> list:
 
 
 def _evaluation(content: dict, strict: bool, notes, prose, least: int) -> Evaluation:
-    notes, items, structure = list(notes), content.get("archetypal_contexts"), content.get("structural_diversity")
+    items, structure = content.get("archetypal_contexts"), content.get("structural_diversity")
+    notes = list(notes)
     if not isinstance(items, list):
         raise InvalidReply("no scores", "\"archetypal_contexts\" is not a list")
     entries = []
     for item in items:
-        if isinstance(item, dict) and set(item) <= {"structural_diversity", "name"} and "structural_diversity" in item:
+        if isinstance(item, dict) and set(item) - {"name"} == {"structural_diversity"}:
             structure = item["structural_diversity"] if structure is None else structure
             notes.append("structural_diversity stood in the list")
         elif isinstance(item, dict):
@@ -129,23 +137,28 @@ def _entry(item: dict, notes: list) -> list:
     factual = factual if isinstance(factual, list) else [factual]
     if len(factual) != len(CONTEXTS):
         notes.append(f"{len(factual)} contexts scored")
-    factual = ([_rating(value, "factual_per_pc") for value in factual] + [np.nan] * len(CONTEXTS))[:len(CONTEXTS)]
+    factual = [_rating(value, "factual_per_pc") for value in factual] + [np.nan] * len(CONTEXTS)
+    factual = factual[:len(CONTEXTS)]
     return factual + [_rating(item.get(JSON_KEYS[axis]), JSON_KEYS[axis]) for axis in PER_ARCHETYPE]
 
 
 def _rating(value, name: str) -> float:
-    """A rating as a number: 7, 7.0, "7", "7/10"; missing (null, "N/A") is NaN; 0 stays 0, a judge's placeholder."""
+    """A rating as a number: 7, 7.0, "7", "7/10"; missing (null, "N/A") is NaN; 0 stays 0, a judge's
+    placeholder.
+    """
     if is_placeholder(value):
         return np.nan
     try:
         return as_number(value, 0, 10, whole=True)
     except InvalidReply as reason:
-        raise InvalidReply("rating", f"{name} is {value!r} ({reason.kind}); a rating is a whole number from 1 to 10") from None
+        said = f"{name} is {value!r} ({reason.kind}); a rating is a whole number from 1 to 10"
+        raise InvalidReply("rating", said) from None
 
 
 def _prose(text: str):
     """Ratings in the Markdown: (scores[archetype, 9], structure), or None where it has no such sections."""
-    body = FENCE.sub(lambda found: "" if "archetypal_contexts" in found[1] else found[1], THINKING.sub("", text))
+    body = FENCE.sub(lambda found: "" if "archetypal_contexts" in found[1] else found[1],
+                     THINKING.sub("", text))
     parts = re.split(r"^#{2,4}\s*Archetypal context\s*\d+\b.*$", body, flags=re.M | re.I)
     if len(parts) < 2:
         return None

@@ -1,6 +1,7 @@
 """The external check: how the key-free ratings go with a keyed test, with what uncertainty.
 
-Source: The Metanym Game, section 4.5 and Appendix D.1 (Tables 9-11). Twelve models are few, so two intervals are
+Source: The Metanym Game, section 4.5 and Appendix D.1 (Tables 9-11). Twelve models are few, so two intervals
+are
 given for each correlation: Fisher's z (bivariate normal) and the BCa bootstrap over models.
 """
 
@@ -52,7 +53,8 @@ def fisher_interval(r, n: int, confidence: float = 0.95) -> tuple:
 def bca_interval(x, y, *, B: int, rng: np.random.Generator, confidence: float = 0.95) -> tuple:
     """(lo, hi) of Pearson's r by the BCa bootstrap over pairs."""
     pairs = np.stack([np.asarray(x, dtype=float), np.asarray(y, dtype=float)])
-    found = bootstrap(pairs, lambda drawn, axis: correlation(drawn[0], drawn[1], axis), B=B, rng=rng, method="bca",
+    found = bootstrap(pairs, lambda drawn, axis: correlation(drawn[0], drawn[1], axis), B=B, rng=rng,
+                      method="bca",
                       confidence=confidence)
     return found.lo, found.hi
 
@@ -61,7 +63,8 @@ def composite(components: pd.DataFrame, parts) -> pd.Series:
     """The mean of some components, by model."""
     absent = [part for part in parts if part not in components]
     if absent:
-        raise MetanymError(f"the table of components has no column {absent[0]!r}; it has {', '.join(components)}")
+        raise MetanymError(
+            f"the table of components has no column {absent[0]!r}; it has {', '.join(components)}")
     return components[list(parts)].mean(axis=1, skipna=False)
 
 
@@ -77,7 +80,8 @@ def ladder(components: pd.DataFrame, external: pd.Series, *, B: int, rng: np.ran
         x = composite(components, parts)
         r = float(correlation(x, y))
         fisher, bca = fisher_interval(r, len(x)), bca_interval(x, y, B=B, rng=rng)
-        rows[name] = {"pearson": r, "spearman": float(spearman(x, y)), "fisher_lo": fisher[0], "fisher_hi": fisher[1],
+        rows[name] = {"pearson": r, "spearman": float(spearman(x, y)), "fisher_lo": fisher[0],
+                      "fisher_hi": fisher[1],
                       "bca_lo": bca[0], "bca_hi": bca[1]}
     return pd.DataFrame.from_dict(rows, orient="index")
 
@@ -90,7 +94,8 @@ def regimes(components: pd.DataFrame, external: pd.Series, leading: int = 8, nam
     for name in names:
         parts = LADDER.get(name) or tuple(name.strip("()/2").split(")")[0].split("+"))
         x = composite(components, parts)
-        rows[name] = {"full_roster": float(correlation(x, y)), "leading_eight": float(correlation(x[first], y[first]))}
+        rows[name] = {"full_roster": float(correlation(x, y)),
+                      "leading_eight": float(correlation(x[first], y[first]))}
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
@@ -122,13 +127,14 @@ def least_squares(x, y, axis: int = -1) -> Line:
     return Line(slope, intercept, correlation(x, y, axis))
 
 
-def propagated_error(total: pd.Series, replicates, correct: pd.Series, n_questions: int, *, rng: np.random.Generator,
+def propagated_error(total: pd.Series, replicates, correct: pd.Series, n_questions: int, *,
+                     rng: np.random.Generator,
                      confidence: float = 0.95) -> pd.DataFrame:
     """Intervals of slope and r with the uncertainty of models, of measurement, and of both (Table 10).
 
-    total[model]; replicates[b, model] of it (its measurement distribution); correct[model] of n_questions (binomial).
-    Rows models, measurement, both; columns slope_lo, slope_hi, r_lo, r_hi; the points are `least_squares` of the
-    total against per cent correct.
+    total[model]; replicates[b, model] of it (its measurement distribution); correct[model] of n_questions
+    (binomial). Rows models, measurement, both; columns slope_lo, slope_hi, r_lo, r_hi; the points are
+    `least_squares` of the total against per cent correct.
     """
     models, replicates = list(total.index), np.asarray(replicates, dtype=float)
     B, n = replicates.shape
@@ -149,8 +155,10 @@ def propagated_error(total: pd.Series, replicates, correct: pd.Series, n_questio
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def interval_replicates(estimate: pd.Series, lo: pd.Series, hi: pd.Series, B: int, rng: np.random.Generator) -> np.ndarray:
-    """Replicates[b, model] that a printed 95% interval stands for: two half-normals, one a side of the estimate.
+def interval_replicates(estimate: pd.Series, lo: pd.Series, hi: pd.Series, B: int,
+                        rng: np.random.Generator) -> np.ndarray:
+    """Replicates[b, model] that a printed 95% interval stands for: two half-normals, one a side of the
+    estimate.
 
     For recomputing from a printed table, where the replicates themselves are not printed.
     """
@@ -160,9 +168,11 @@ def interval_replicates(estimate: pd.Series, lo: pd.Series, hi: pd.Series, B: in
 
 
 def rounding_range(statistic, inputs, decimals, *, B: int, rng: np.random.Generator) -> Printed:
-    """A number recomputed from printed inputs, with the range it takes when each input moves within its rounding.
+    """A number recomputed from printed inputs, with the range it takes when each input moves within its
+    rounding.
 
-    inputs[case, variable]; decimals[variable]: printed decimals. statistic(array[..., case, variable]) -> [...]. The
+    inputs[case, variable]; decimals[variable]: printed decimals. statistic(array[..., case, variable]) ->
+    [...]. The
     range is that of B uniform draws: how far such a number may lie from one computed before rounding.
     """
     inputs = np.asarray(inputs, dtype=float)

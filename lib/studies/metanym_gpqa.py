@@ -1,7 +1,7 @@
 """The keyed test: how it is put, how answers are read off replies, and the audit of what came back.
 
-Source: The Metanym Game, Appendix D.2 (administration in two stages) and D.3 (audit). No key enters a prompt: the
-prompt holds the question and its four options in an order drawn by the question's index.
+Source: The Metanym Game, Appendix D.2 (administration in two stages) and D.3 (audit). No key enters a prompt:
+the prompt holds the question and its four options in an order drawn by the question's index.
 """
 
 import re
@@ -19,7 +19,8 @@ TERMINAL = re.compile(r"^\W*Answer\s*:\s*\$?\s*\(?\s*([A-D])\s*\)?\s*\$?\W*$", r
 STATED = (
     re.compile(r"\bAnswer\s*(?:is)?\s*:?\s*[*\s$(]*([A-D])\b(?![a-z])", re.I),
     re.compile(r"\\boxed\s*\{\s*(?:\\text\s*\{)?\s*\(?([A-D])\)?\s*\}?\s*\}"),
-    re.compile(r"\b(?:correct|right|best)\s+(?:answer|option|choice)\s+is\s*:?\s*[*\s$(]*(?:option\s+)?([A-D])\b", re.I),
+    re.compile(r"\b(?:correct|right|best)\s+(?:answer|option|choice)\s+is\s*:?\s*[*\s$(]*"
+               r"(?:option\s+)?([A-D])\b", re.I),
 )
 LONE = re.compile(r"^\W*([A-D])\W*$")
 COLUMNS = ("model", "question", "text", "key")
@@ -36,8 +37,8 @@ class Balance(NamedTuple):
 def shuffled_options(index: int, options, seed: int = 0) -> tuple[list, str]:
     """(options in the order shown, letter of the first option given, the key) for question `index`.
 
-    The order depends on the index and the seed alone, so every model sees the same. Raises MetanymError unless there
-    are four different options.
+    The order depends on the index and the seed alone, so every model sees the same. Raises MetanymError
+    unless there are four different options.
     """
     if len(options) != len(LETTERS) or len(set(options)) != len(LETTERS):
         raise MetanymError(f"question {index}: four different options are needed, the key first")
@@ -53,8 +54,8 @@ def strict_answer(text: str) -> str | None:
 
 
 def lenient_answer(text: str) -> str | None:
-    """The letter a reply settles on, however it says so: the last of `Answer: X`, a boxed letter, "the correct answer
-    is X", or a last line that is one letter; None (void) where there is no such statement."""
+    """The letter a reply settles on, however it says so: the last of `Answer: X`, a boxed letter, "the
+    correct answer is X", or a last line that is one letter; None (void) where there is no such statement."""
     text = THINKING.sub("", text or "")
     found = [(match.end(), match[1].upper()) for pattern in STATED for match in pattern.finditer(text)]
     if found:
@@ -65,11 +66,11 @@ def lenient_answer(text: str) -> str | None:
 
 
 def score_replies(replies: pd.DataFrame, extract=lenient_answer) -> pd.DataFrame:
-    """Per model: n, correct, void, accuracy (per cent, voids wrong), accuracy_given (voids left out), strict (per
-    cent, terminal statements only), questionable (credited without a terminal statement).
+    """Per model: n, correct, void, accuracy (per cent, voids wrong), accuracy_given (voids left out), strict
+    (per cent, terminal statements only), questionable (credited without a terminal statement).
 
-    replies: columns model, question, text, key. Raises MetanymError for a missing column, a question answered twice
-    by one model, or a key that is no letter A-D.
+    replies: columns model, question, text, key. Raises MetanymError for a missing column, a question answered
+    twice by one model, or a key that is no letter A-D.
     """
     _check(replies)
     said, terminal = replies["text"].map(extract), replies["text"].map(strict_answer)
@@ -78,7 +79,8 @@ def score_replies(replies: pd.DataFrame, extract=lenient_answer) -> pd.DataFrame
                           "questionable": right & ~right_strict}).astype(int)
     table = table.groupby(replies["model"], sort=False).sum()
     table["accuracy"] = 100 * table["correct"] / table["n"]
-    table["accuracy_given"] = 100 * table["correct"] / (table["n"] - table["void"]).where(table["n"] > table["void"])
+    table["accuracy_given"] = 100 * table["correct"] / (
+        table["n"] - table["void"]).where(table["n"] > table["void"])
     table["strict"] = 100 * table["strict_correct"] / table["n"]
     return table
 
@@ -86,9 +88,9 @@ def score_replies(replies: pd.DataFrame, extract=lenient_answer) -> pd.DataFrame
 def merge_stages(first: pd.DataFrame, second: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Patch the void replies of a first stage with a second stage's, and nothing else (D.2).
 
-    Returns (patched replies, per model: voids, retried, rescued (retried and correct), residual, accuracy_first
-    (first stage, scored replies only, per cent), accuracy_retried). Raises MetanymError where the second stage asks a
-    question again that had been answered.
+    Returns (patched replies, per model: voids, retried, rescued (retried and correct), residual,
+    accuracy_first (first stage, scored replies only, per cent), accuracy_retried). Raises MetanymError where
+    the second stage asks a question again that had been answered.
     """
     _check(first)
     _check(second)
@@ -99,7 +101,8 @@ def merge_stages(first: pd.DataFrame, second: pd.DataFrame) -> tuple[pd.DataFram
     wrong = ~again.isin(voids)
     if wrong.any():
         model, question = again[wrong][0]
-        raise MetanymError(f"{model} was asked question {question} again although its first reply had an answer: only "
+        raise MetanymError(
+            f"{model} was asked question {question} again although its first reply had an answer: only "
                            "void replies may be re-asked")
     kept = first[~(void & pd.MultiIndex.from_frame(first[key]).isin(again))]
     patched = pd.concat([kept, second], ignore_index=True).sort_values(key, kind="stable", ignore_index=True)
@@ -130,11 +133,14 @@ def audit(replies: pd.DataFrame, published: pd.Series | None = None) -> pd.DataF
     scores = score_replies(replies)
     letters = replies.groupby("question")["key"].nunique()
     balance = key_balance(replies.drop_duplicates("question")["key"])
-    leaks = replies["prompt"].str.contains(r"\bkey\b|\bcorrect answer\b", case=False).sum() if "prompt" in replies else 0
+    leaks = replies["prompt"].str.contains(r"\bkey\b|\bcorrect answer\b",
+                                           case=False).sum() if "prompt" in replies else 0
     rows = [("one key for each question in every model's record", bool((letters == 1).all()),
              f"{int((letters > 1).sum())} of {len(letters)} questions with two keys"),
-            ("every model got every question", bool((scores["n"] == len(letters)).all()), f"{len(letters)} questions"),
-            ("the key is balanced", balance.p > 0.05, f"{balance.counts}, chi2 {balance.chi2:.2f}, p {balance.p:.2f}"),
+            ("every model got every question", bool((scores["n"] == len(letters)).all()),
+             f"{len(letters)} questions"),
+            ("the key is balanced", balance.p > 0.05,
+             f"{balance.counts}, chi2 {balance.chi2:.2f}, p {balance.p:.2f}"),
             ("no key enters a prompt", leaks == 0, f"{leaks} prompts that speak of a key")]
     if published is not None:
         wrong = [name for name in scores.index if scores.at[name, "correct"] != published.get(name)]
@@ -152,5 +158,6 @@ def _check(replies: pd.DataFrame) -> None:
         raise MetanymError(f"{row['model']} has two replies to question {row['question']}: keep one")
     wrong = ~replies["key"].isin(LETTERS)
     if wrong.any():
-        raise MetanymError(f"question {replies[wrong].iloc[0]['question']}: key {replies[wrong].iloc[0]['key']!r} is no "
+        raise MetanymError(
+            f"question {replies[wrong].iloc[0]['question']}: key {replies[wrong].iloc[0]['key']!r} is no "
                            "letter from A to D")

@@ -1,7 +1,9 @@
-"""What a rating by consensus can and cannot do: authority, vendors left out, dissent, blocs, and how much data it takes.
+"""What a rating by consensus can and cannot do: authority, vendors left out, dissent, blocs, and how much
+data it takes.
 
-Source: The Metanym Game, section 4.2 (vendor left out), A.2 (self-entry fill), A.6 (permutation null), A.7 (authority,
-synthetic consensus judge). The last three functions take up what the paper leaves open, with planted truths.
+Source: The Metanym Game, section 4.2 (vendor left out), A.2 (self-entry fill), A.6 (permutation null), A.7
+(authority, synthetic consensus judge). The last three functions take up what the paper leaves open, with
+planted truths.
 """
 
 import numpy as np
@@ -16,7 +18,9 @@ from lib.studies.metanym_external import correlation
 
 
 def axis_matrix(game: Game, axis: str) -> np.ndarray:
-    """Evaluators x units at production on a subjective axis, runs side by side; structure has a unit a portfolio."""
+    """Evaluators x units at production on a subjective axis, runs side by side; structure has a unit a
+    portfolio.
+    """
     if axis == "structure":
         scores = np.moveaxis(game.structure[:, game.anchors.index(game.production)], 1, 0)
     else:
@@ -26,13 +30,16 @@ def axis_matrix(game: Game, axis: str) -> np.ndarray:
 
 
 def authority(game: Game, axes=SUBJECTIVE, fill=7.0) -> pd.DataFrame:
-    """Peer centrality on each subjective axis (A.7): evaluators x axes, clamped loadings of one SVD an axis."""
+    """Peer centrality on each subjective axis (A.7): evaluators x axes, clamped loadings of one SVD an axis.
+    """
     return pd.DataFrame({axis: spectral.two_sided(axis_matrix(game, axis), fill).loadings for axis in axes},
                         index=list(game.evaluators))
 
 
-def authority_total(game: Game, council, table: pd.DataFrame | None = None, combine=np.median) -> pd.DataFrame:
-    """The table of ratings with authority in place of consistency in E^C: 7 f/f_a on each axis, combined over the axes.
+def authority_total(game: Game, council, table: pd.DataFrame | None = None,
+                    combine=np.median) -> pd.DataFrame:
+    """The table of ratings with authority in place of consistency in E^C: 7 f/f_a on each axis, combined over
+    the axes.
 
     The paper does not say how the five axes are combined; with the median its printed total comes out.
     table: ratings to start from (default: `components` on the game's own basis); combine(values, axis=0).
@@ -44,7 +51,8 @@ def authority_total(game: Game, council, table: pd.DataFrame | None = None, comb
 
 
 def vendor_left_out(game: Game, vendors: dict) -> tuple[pd.DataFrame, pd.Series]:
-    """G^F with each vendor's judges removed (section 4.2): (portfolios x "all" and vendors, Spearman with "all").
+    """G^F with each vendor's judges removed (section 4.2): (portfolios x "all" and vendors, Spearman with
+    "all").
 
     vendors: {model: vendor}. Raises MetanymError for an evaluator without a vendor.
     """
@@ -62,26 +70,31 @@ def vendor_left_out(game: Game, vendors: dict) -> tuple[pd.DataFrame, pd.Series]
 
 
 def self_fill_check(game: Game) -> dict:
-    """What filling missing entries with each judge's own mean, instead of 7, moves (A.2): {"loading": greatest change
-    of a loading, "rank": Spearman between the two orders}."""
+    """What filling missing entries with each judge's own mean, instead of 7, moves (A.2): {"loading":
+    greatest change of a loading, "rank": Spearman between the two orders}."""
     ratings, _ = factual_matrix(game)
     seven, own = (spectral.two_sided(ratings, fill).left for fill in (7.0, "row_mean"))
-    return {"loading": float(np.abs(seven - own).max()), "rank": float(spearman(np.maximum(seven, 0), np.maximum(own, 0)))}
+    return {"loading": float(np.abs(seven - own).max()),
+            "rank": float(spearman(np.maximum(seven, 0), np.maximum(own, 0)))}
 
 
 def consensus_gap(game: Game) -> dict:
-    """How far the rank-one consensus lies from the plain competence-weighted mean rating (A.2), averaged over each
-    generator's contexts: {"deviation": greatest, "r": Pearson}. Self-entries do not vote in the plain mean."""
+    """How far the rank-one consensus lies from the plain competence-weighted mean rating (A.2), averaged over
+    each generator's contexts: {"deviation": greatest, "r": Pearson}. Self-entries do not vote in the plain
+    mean.
+    """
     ratings, target_of = factual_matrix(game)
     axis = spectral.two_sided(ratings)
     weight = axis.loadings[:, None] * ~np.isnan(ratings)
     plain = (weight * np.nan_to_num(ratings)).sum(axis=0) / weight.sum(axis=0)
-    one, other = (spectral.group_means(values, target_of, len(game.targets)) for values in (axis.consensus, plain))
+    one, other = (spectral.group_means(values, target_of, len(game.targets))
+                  for values in (axis.consensus, plain))
     return {"deviation": float(np.abs(one - other).max()), "r": float(correlation(one, other))}
 
 
 def null_ratios(game: Game, *, B: int, rng: np.random.Generator) -> dict:
-    """sigma1 and sigma2 over the 95th percentile of their permutation null (A.6): {"sigma1": …, "sigma2": …}."""
+    """sigma1 and sigma2 over the 95th percentile of their permutation null (A.6): {"sigma1": …, "sigma2": …}.
+    """
     ratings, _ = factual_matrix(game)
     edge = np.percentile(spectral.sigma_null(ratings, rng, B), 95, axis=0)
     sigma = spectral.two_sided(ratings).sigma
@@ -91,8 +104,8 @@ def null_ratios(game: Game, *, B: int, rng: np.random.Generator) -> dict:
 def consensus_judge(game: Game, share: float, *, B: int, rng: np.random.Generator) -> np.ndarray:
     """E^F of a synthetic judge who reproduces the consensus and inverts a share of its verdicts (A.7): [b].
 
-    The judge joins the panel as one more row; an inverted verdict lies as far on the other side of its mean. Which
-    items are inverted is drawn anew in each replicate. Raises MetanymError for a share outside 0-1.
+    The judge joins the panel as one more row; an inverted verdict lies as far on the other side of its mean.
+    Which items are inverted is drawn anew in each replicate. Raises MetanymError for a share outside 0-1.
     """
     if not 0 <= share <= 1:
         raise MetanymError(f"the share of inverted verdicts must lie from 0 to 1, not {share}")
@@ -115,13 +128,14 @@ def consensus_judge(game: Game, share: float, *, B: int, rng: np.random.Generato
     return spectral.anchored(np.maximum(left, 0), game.anchor_index)[:, size]
 
 
-def planted(skill, standing, rng: np.random.Generator, *, B: int, noise=1.0, bias=0.0, bloc=(), leniency=0.5) -> np.ndarray:
-    """Ratings[b, judge, item] with a planted truth: level + skill x standing (+ bias of a bloc) + noise, as whole
-    numbers 1-10.
+def planted(skill, standing, rng: np.random.Generator, *, B: int, noise=1.0, bias=0.0, bloc=(),
+            leniency=0.5) -> np.ndarray:
+    """Ratings[b, judge, item] with a planted truth: level + skill x standing (+ bias of a bloc) + noise, as
+    whole numbers 1-10.
 
-    skill[judge]: rating points per unit of standing; standing[item], mean 0; noise: s.d. of each rating; bloc: judges
-    who share one private axis, drawn anew each time with unit variance and scaled by `bias`; leniency: s.d. of the
-    judges' levels around 6.
+    skill[judge]: rating points per unit of standing; standing[item], mean 0; noise: s.d. of each rating;
+    bloc: judges who share one private axis, drawn anew each time with unit variance and scaled by `bias`;
+    leniency: s.d. of the judges' levels around 6.
     """
     skill, standing = np.asarray(skill, dtype=float), np.asarray(standing, dtype=float)
     shape = (B, len(skill), len(standing))
@@ -129,13 +143,14 @@ def planted(skill, standing, rng: np.random.Generator, *, B: int, noise=1.0, bia
     private[list(bloc)] = bias
     shared = rng.standard_normal((B, 1, len(standing)))
     level = 6 + leniency * rng.standard_normal((B, len(skill), 1))
-    ratings = level + skill[:, None] * standing + private[:, None] * shared + noise * rng.standard_normal(shape)
+    ratings = level + skill[:, None] * standing + private[:,
+                                                          None] * shared + noise * rng.standard_normal(shape)
     return np.clip(np.rint(ratings), 1, 10)
 
 
 def axis_recovery(ratings, standing) -> dict:
-    """What the SVD makes of planted ratings[b, judge, item]: {"gap", "truth" (Pearson of v with the planted standing),
-    "loading" [b, judge]}, vectorised over b through the judges' Gram matrices."""
+    """What the SVD makes of planted ratings[b, judge, item]: {"gap", "truth" (Pearson of v with the planted
+    standing), "loading" [b, judge]}, vectorised over b through the judges' Gram matrices."""
     centred = ratings - ratings.mean(axis=2, keepdims=True)
     values, vectors = np.linalg.eigh(centred @ centred.transpose(0, 2, 1))
     left = vectors[:, :, -1]
@@ -146,12 +161,14 @@ def axis_recovery(ratings, standing) -> dict:
             "loading": np.maximum(left, 0)}
 
 
-def identification_power(judges, items, *, competence: float, B: int, rng: np.random.Generator, noise=1.0) -> pd.DataFrame:
-    """How many judges and items make the axis clear: a row a pair (n_judges, n_items, gap, passes, truth, skill).
+def identification_power(judges, items, *, competence: float, B: int, rng: np.random.Generator,
+                         noise=1.0) -> pd.DataFrame:
+    """How many judges and items make the axis clear: a row a pair (n_judges, n_items, gap, passes, truth,
+    skill).
 
-    Half of the judges have skill `competence`, the others a tenth of it; standings are skewed as errors are (few bad
-    items). passes: share of replicates with sigma1/sigma2 of at least 2; truth and skill: mean correlation of v with
-    the standing, and mean Spearman of the loadings with the skills.
+    Half of the judges have skill `competence`, the others a tenth of it; standings are skewed as errors are
+    (few bad items). passes: share of replicates with sigma1/sigma2 of at least 2; truth and skill: mean
+    correlation of v with the standing, and mean Spearman of the loadings with the skills.
     """
     rows = []
     for n_judges in judges:
@@ -174,20 +191,24 @@ def skewed_standing(n_items: int, rng: np.random.Generator) -> np.ndarray:
 
 def bloc_curve(n_judges: int, bloc_sizes, biases, *, competence: float, n_items: int, B: int,
                rng: np.random.Generator, noise=1.0) -> pd.DataFrame:
-    """When consensus misleads: every judge sees the truth with skill `competence`, a bloc shares one private bias.
+    """When consensus misleads: every judge sees the truth with skill `competence`, a bloc shares one private
+    bias.
 
-    A row a (bloc size, bias in rating points): gap, passes (gap of at least 2), truth (mean correlation of the axis
-    with the truth), misled (share of replicates in which the axis passes the guard and correlates below 0.7 with the
+    A row a (bloc size, bias in rating points): gap, passes (gap of at least 2), truth (mean correlation of
+    the axis with the truth), misled (share of replicates in which the axis passes the guard and correlates
+    below 0.7 with the
     truth: identified and wrong), weight (share of the loadings that the bloc holds).
     """
     rows = []
     standing = skewed_standing(n_items, rng)
     for size in bloc_sizes:
         for bias in biases:
-            ratings = planted(np.full(n_judges, competence), standing, rng, B=B, noise=noise, bias=bias, bloc=range(size))
+            ratings = planted(np.full(n_judges, competence), standing, rng, B=B, noise=noise, bias=bias,
+                              bloc=range(size))
             found = axis_recovery(ratings, standing)
             wrong = (found["gap"] >= 2) & (found["truth"] < 0.7)
             weight = found["loading"][:, :size].sum(axis=1) / found["loading"].sum(axis=1)
-            rows.append({"bloc": size, "bias": bias, "gap": found["gap"].mean(), "passes": (found["gap"] >= 2).mean(),
+            rows.append({"bloc": size, "bias": bias, "gap": found["gap"].mean(),
+                         "passes": (found["gap"] >= 2).mean(),
                          "truth": found["truth"].mean(), "misled": wrong.mean(), "weight": weight.mean()})
     return pd.DataFrame(rows)

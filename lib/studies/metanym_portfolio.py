@@ -1,8 +1,9 @@
-"""Reading a portfolio: Markdown to templates, slots, metanym tables and forms (a) and (b), and mechanical checks.
+"""Reading a portfolio: Markdown to templates, slots, metanym tables and forms (a) and (b), and mechanical
+checks.
 
-The format is what prompt B.1 asks for. Checks are mechanical: whether counts are right, whether the slots of the
-template are the rows of its table, and whether form (a) is the template with its slots filled (inflection allowed).
-Whether a sentence is true is for the judges.
+The format is what prompt B.1 asks for. Checks are mechanical: whether counts are right, whether the slots of
+the template are the rows of its table, and whether form (a) is the template with its slots filled (inflection
+allowed). Whether a sentence is true is for the judges.
 """
 
 import re
@@ -14,17 +15,22 @@ from lib.studies.metanym import N_ARCHETYPES, MetanymError
 N_CONTEXTS = 5
 CARRIED = 0.8  # least share of the template's fixed words that a mechanical form (a) carries over
 SLOT = re.compile(r"\[([A-Z][A-Za-z0-9 _/&'-]*)\]")
-PROPOSAL = re.compile(r"^#{1,6}\s*(?:\d+[.)]\s*)?Archetype Proposal(?:\s*\d+)?\s*[:—–-]\s*(.+?)\s*#*$", re.I | re.M)
+PROPOSAL = re.compile(r"^#{1,6}\s*(?:\d+[.)]\s*)?Archetype Proposal(?:\s*\d+)?\s*[:—–-]\s*(.+?)\s*#*$",
+                      re.I | re.M)
 FORM = re.compile(r"^[ \t>*-]*\**\s*Form \(?([ab])\)?\**(?P<rest>.*)$", re.I | re.M)
 HEADING = re.compile(r"^(?:#{2,6}\s+(.+?)\s*#*|\*\*(?!Form)([^*\n]{2,80}?)\*\*:?)\s*$", re.M)
 JUSTIFICATION = re.compile(r"^[ \t*]*Justification:\**\s*(.+)$", re.I | re.M)
-IRREGULAR = {"mice": "mouse", "children": "child", "people": "person", "men": "man", "women": "woman", "feet": "foot",
-             "teeth": "tooth", "geese": "goose", "lives": "life", "leaves": "leaf", "wolves": "wolf", "data": "datum"}
+IRREGULAR = {"mice": "mouse", "children": "child", "people": "person", "men": "man", "women": "woman",
+             "feet": "foot",
+             "teeth": "tooth", "geese": "goose", "lives": "life", "leaves": "leaf", "wolves": "wolf",
+             "data": "datum"}
 
 
 @dataclass(frozen=True)
 class Context:
-    """One parallel context: its domain, the mechanical form (a), the idiomatic form (b), the optional sentence."""
+    """One parallel context: its domain, the mechanical form (a), the idiomatic form (b), the optional
+    sentence.
+    """
 
     domain: str
     form_a: str
@@ -71,13 +77,15 @@ def parse_portfolio(text: str) -> Portfolio:
         raise MetanymError("no portfolio here: each archetypal context should begin with "
                            "`## Archetype Proposal: <short name>`")
     ends = [head.start() for head in heads[1:]] + [len(text)]
-    return Portfolio(tuple(_archetype(_plain(head[1]), text[head.end():end]) for head, end in zip(heads, ends)))
+    return Portfolio(tuple(_archetype(_plain(head[1]), text[head.end():end])
+                           for head, end in zip(heads, ends)))
 
 
 def _archetype(name: str, body: str) -> Archetype:
     table_lines, start = _first_table(body)
     if not table_lines:
-        raise MetanymError(f"archetype {name!r}: has no metanym table (Markdown, a row a slot, a column a domain)")
+        raise MetanymError(
+            f"archetype {name!r}: has no metanym table (Markdown, a row a slot, a column a domain)")
     template = _template(body[:start])
     if not template:
         raise MetanymError(f"archetype {name!r}: has no context-template with [SLOT] places before its table")
@@ -137,7 +145,8 @@ def _contexts(body: str) -> tuple:
         tail = tail[:stop.start()] if stop else tail
         reason = JUSTIFICATION.search(tail)
         form_b = tail[:reason.start()] if reason else tail
-        contexts.append(Context(_domain(body[:mark.start()]), _form(mark["rest"], body[mark.end():following.start()]),
+        contexts.append(Context(_domain(body[:mark.start()]),
+                                _form(mark["rest"], body[mark.end():following.start()]),
                                 _form(following["rest"], form_b), _plain(reason[1]) if reason else ""))
     return tuple(contexts)
 
@@ -172,15 +181,16 @@ def _unquote(text: str) -> str:
 def check_portfolio(portfolio: Portfolio) -> list[Check]:
     """Every departure from the asked format, in the order of the text (an empty list: none).
 
-    Codes: archetypes, contexts, domains (wrong counts), repeated (two archetypes with one name), slots (template and
-    table differ), plural (a slot in two spellings), empty (a metanym missing), domain (a context without a column),
-    unfilled (a slot left open in form (a)), carried (too few of the template's fixed words in form (a)), missing
-    (metanyms that form (a) does not use).
+    Codes: archetypes, contexts, domains (wrong counts), repeated (two archetypes with one name), slots
+    (template and table differ), plural (a slot in two spellings), empty (a metanym missing), domain (a
+    context without a column), unfilled (a slot left open in form (a)), carried (too few of the template's
+    fixed words in form (a)), missing (metanyms that form (a) does not use).
     """
     found = []
     names = [archetype.name.lower() for archetype in portfolio.archetypes]
     if len(names) != N_ARCHETYPES:
-        found.append(Check("archetypes", "portfolio", f"{len(names)} archetypal contexts, asked were {N_ARCHETYPES}"))
+        found.append(Check("archetypes", "portfolio",
+                           f"{len(names)} archetypal contexts, asked were {N_ARCHETYPES}"))
     for name in dict.fromkeys(name for name in names if names.count(name) > 1):
         found.append(Check("repeated", "portfolio", f"two archetypal contexts are called {name!r}"))
     for archetype in portfolio.archetypes:
@@ -208,9 +218,9 @@ def _check_slots(archetype: Archetype) -> list[Check]:
     for slot in sorted(template - table):
         other = next((name for name in sorted(template) if name != slot and inflected(name, slot)), None)
         code = "plural" if other else "slots"
-        said = f"is a second spelling of [{other}]" if other else "stands in the template and not in the table"
+        said = f"is a second spelling of [{other}]" if other else "is in the template and not in the table"
         found.append(Check(code, archetype.name, f"[{slot}] {said}"))
-    found += [Check("slots", archetype.name, f"[{slot}] stands in the table and not in the template")
+    found += [Check("slots", archetype.name, f"[{slot}] is in the table and not in the template")
               for slot in sorted(table - template)]
     return found
 
@@ -228,7 +238,8 @@ def _check_form(archetype: Archetype, context: Context) -> list[Check]:
     metanyms = {slot: archetype.table.get(slot, {}).get(column, "") for slot in archetype.slots}
     carried, unused = substitution(archetype.template, metanyms, context.form_a)
     if carried < CARRIED:
-        found.append(Check("carried", where, f"form (a) carries {carried:.0%} of the template's fixed words: it is a "
+        found.append(Check("carried", where,
+                           f"form (a) carries {carried:.0%} of the template's fixed words: it is a "
                                              "rewrite, not a substitution"))
     if unused:
         found.append(Check("missing", where, f"form (a) does not use the metanym of {', '.join(unused)}"))
@@ -241,15 +252,17 @@ def match_domain(name: str, domains) -> str | None:
         return re.sub(r"\W+", " ", text).strip().lower()
 
     exact = [domain for domain in domains if key(domain) == key(name)]
-    within = [domain for domain in domains if key(domain) and (key(domain) in key(name) or key(name) in key(domain))]
+    within = [domain
+              for domain in domains if key(domain) and (key(domain) in key(name) or key(name) in key(domain))]
     return exact[0] if exact else within[0] if len(within) == 1 and key(name) else None
 
 
 def substitution(template: str, metanyms: dict, form_a: str) -> tuple[float, list]:
-    """How far form (a) is the template with its slots filled: (share of fixed words carried over, unused slots).
+    """How far form (a) is the template with its slots filled: (share of fixed words carried over, unused
+    slots).
 
-    metanyms: {slot: base form}. Words are aligned in order; an inflected form counts as its base. A slot is unused
-    when no word of its metanym stands at any of its places.
+    metanyms: {slot: base form}. Words are aligned in order; an inflected form counts as its base. A slot is
+    unused when no word of its metanym stands at any of its places.
     """
     expected, owner = [], []
     for piece in re.split(r"(\[[^\]]+\])", template):
@@ -287,7 +300,9 @@ def inflected(base: str, word: str) -> bool:
 
 
 def shared_wording(first: str, second: str, n: int = 5) -> float:
-    """Share of the first text's n-word runs that the second holds too (0 to 1): to recognise a copied template."""
+    """Share of the first text's n-word runs that the second holds too (0 to 1): to recognise a copied
+    template.
+    """
     def runs(text):
         tokens = words(SLOT.sub(" ", text))
         return {tuple(tokens[i:i + n]) for i in range(len(tokens) - n + 1)}
@@ -297,7 +312,10 @@ def shared_wording(first: str, second: str, n: int = 5) -> float:
 
 
 def copied_templates(portfolio: Portfolio, archived: dict, bar: float = 0.5) -> list[Check]:
-    """Templates that repeat an archived portfolio's wording (section 3.4, contamination): {owner: Portfolio}."""
-    return [Check("copied", archetype.name, f"shares {share:.0%} of its five-word runs with {other.name!r} of {owner}")
-            for archetype in portfolio.archetypes for owner, theirs in archived.items() for other in theirs.archetypes
+    """Templates that repeat an archived portfolio's wording (section 3.4, contamination): {owner: Portfolio}.
+    """
+    return [Check("copied", archetype.name,
+                  f"shares {share:.0%} of its five-word runs with {other.name!r} of {owner}")
+            for archetype in portfolio.archetypes for owner, theirs in archived.items()
+            for other in theirs.archetypes
             if (share := shared_wording(archetype.template, other.template)) >= bar]

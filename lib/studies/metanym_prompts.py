@@ -1,7 +1,8 @@
-"""The game's prompts: Appendix B.1, B.2 and its un-anchored form, and D.2, filled with submissions and questions.
+"""The game's prompts: Appendix B.1, B.2 and its un-anchored form, and D.2, filled with submissions and
+questions.
 
-Templates lie word for word in data/instruments/metanym. They hold braces of their own (JSON), so a place is filled
-by name and nothing else is touched.
+Templates lie word for word in data/instruments/metanym. They hold braces of their own (JSON), so a place is
+filled by name and nothing else is touched.
 """
 
 from functools import cache
@@ -17,7 +18,9 @@ LETTERS = ("A", "B", "C", "D")
 
 @cache
 def template(name: str) -> str:
-    """The instrument `name` (a file of data/instruments/metanym), as printed. Raises MetanymError if it is not there."""
+    """The instrument `name` (a file of data/instruments/metanym), as printed. Raises MetanymError if it is
+    not there.
+    """
     path = FOLDER / name
     if not path.is_file():
         raise MetanymError(f"{shown(path)}: no such instrument; there are "
@@ -38,7 +41,8 @@ def evaluation_prompt(target: str, reference: str, anchor: int) -> str:
     if not 1 <= int(anchor) <= 10:
         raise MetanymError(f"the anchor must lie on the rating scale, 1 to 10, not {anchor}")
     _check_text(target=target, reference=reference)
-    return _fill("evaluation_anchored.md", ANCHOR_SCORE=str(int(anchor)), REFERENCE_SUBMISSION=reference.strip(),
+    return _fill("evaluation_anchored.md", ANCHOR_SCORE=str(int(anchor)),
+                 REFERENCE_SUBMISSION=reference.strip(),
                  TARGET_SUBMISSION=target.strip())
 
 
@@ -47,12 +51,15 @@ def raw_prompt(submissions: dict) -> str:
     if not submissions:
         raise MetanymError("a batch needs at least one submission")
     _check_text(**{str(name): text for name, text in submissions.items()})
-    batch = "\n\n---\n\n".join(f"### Submission {name}\n\n{text.strip()}" for name, text in submissions.items())
+    batch = "\n\n---\n\n".join(f"### Submission {name}\n\n{text.strip()}"
+                               for name, text in submissions.items())
     return _fill("evaluation_unanchored.md", SUBMISSIONS=batch)
 
 
 def gpqa_prompt(question: str, options) -> str:
-    """D.2: a question and its four options in the order shown. Raises MetanymError for another number of options."""
+    """D.2: a question and its four options in the order shown. Raises MetanymError for another number of
+    options.
+    """
     if len(options) != len(LETTERS):
         raise MetanymError(f"a question has four options, not {len(options)}")
     return _fill("gpqa.txt", question=question, **dict(zip(LETTERS, options)))
@@ -87,4 +94,5 @@ def _fill(name: str, **places) -> str:
 def _check_text(**texts) -> None:
     for name, text in texts.items():
         if not text or not text.strip():
-            raise MetanymError(f"the portfolio {name!r} is empty: it was never generated or its reply was void")
+            raise MetanymError(
+                f"the portfolio {name!r} is empty: it was never generated or its reply was void")

@@ -1,8 +1,9 @@
-"""Loading ratings: the released table of run 1, the authors' folder of evaluation files, or replies of a run of ours.
+"""Loading ratings: the released table of run 1, the authors' folder of evaluation files, or replies of a run
+of ours.
 
 All give one tidy frame: columns run, anchor, evaluator, target, archetype, pc1 … pc5, beauty, intelligence,
-distinctness, length, structure; a row an archetype, by its position in the judge's block; NaN where the judge gave
-nothing. `lib.studies.metanym.build_game` makes the array. Columns are found by meaning, not by place.
+distinctness, length, structure; a row an archetype, by its position in the judge's block; NaN where the judge
+gave nothing. `lib.studies.metanym.build_game` makes the array. Columns are found by meaning, not by place.
 """
 
 import difflib
@@ -48,11 +49,11 @@ def load_archive(roster, spelling=None, strict: bool = True, mirror=None) -> pd.
 def read_table(path, *, roster=None, spelling=None, strict: bool = True, run: int = 1) -> pd.DataFrame:
     """Ratings from a CSV with a row an archetype; columns may have any order and the names in `ALIASES`.
 
-    roster: the models that may occur (None: any); spelling: {name in the file: name in the paper}; strict: drop the
-    rows whose column `strict_json` is 0 (blocks that a strict parser refuses count as not returned); run: the run's
-    number where the file has no such column.
-    Raises MetanymError naming file and line for a missing column, a name off the roster, or a rating that is no
-    whole number from 0 to 10 (0 is a judge's placeholder).
+    roster: the models that may occur (None: any); spelling: {name in the file: name in the paper}; strict:
+    drop the rows whose column `strict_json` is 0 (blocks that a strict parser refuses count as not returned);
+    run: the run's number where the file has no such column.
+    Raises MetanymError naming file and line for a missing column, a name off the roster, or a rating that is
+    no whole number from 0 to 10 (0 is a judge's placeholder).
     """
     path = Path(path)
     try:
@@ -60,10 +61,12 @@ def read_table(path, *, roster=None, spelling=None, strict: bool = True, run: in
     except (OSError, ValueError) as error:
         raise MetanymError(f"{shown(path)}: not a readable table of ratings ({error})") from None
     lines = np.arange(len(frame)) + 2
-    found = {name: next((alias for alias in names if alias in frame.columns), None) for name, names in ALIASES.items()}
+    found = {name: next((alias for alias in names if alias in frame.columns), None)
+             for name, names in ALIASES.items()}
     absent = [name for name, column in found.items() if column is None and name != "run"]
     if absent:
-        raise MetanymError(f"{shown(path)}: has no column for {absent[0]!r} (looked for {', '.join(ALIASES[absent[0]])})")
+        raise MetanymError(
+            f"{shown(path)}: has no column for {absent[0]!r} (looked for {', '.join(ALIASES[absent[0]])})")
     tidy = pd.DataFrame({name: frame[column] for name, column in found.items() if column is not None})
     if "run" not in tidy:
         tidy["run"] = run
@@ -86,16 +89,20 @@ def _check_names(names: pd.Series, roster, path, lines) -> None:
     if wrong.any():
         at = int(np.flatnonzero(wrong)[0])
         near = difflib.get_close_matches(str(names.iloc[at]), list(roster), n=1)
-        hint = f"did you mean {near[0]!r} (see `spelling` in params/metanym.yaml)?" if near else f"it has {', '.join(roster)}"
-        raise MetanymError(f"{shown(path)}, line {lines[at]}: {names.name} {names.iloc[at]!r} is not on the roster; {hint}")
+        hint = (f"did you mean {near[0]!r} (see `spelling` in params/metanym.yaml)?" if near
+                else f"it has {', '.join(roster)}")
+        raise MetanymError(
+            f"{shown(path)}, line {lines[at]}: {names.name} {names.iloc[at]!r} is not on the roster; {hint}")
 
 
 def _scores(values: pd.Series, name: str, path, lines) -> pd.Series:
     numbers = pd.to_numeric(values, errors="coerce")
-    wrong = (values.notna() & numbers.isna()) | (numbers < 0) | (numbers > 10) | (numbers % 1 != 0) & numbers.notna()
+    off_scale = (numbers < 0) | (numbers > 10) | (numbers % 1 != 0)
+    wrong = values.notna() & (numbers.isna() | off_scale)
     if wrong.any():
         at = int(np.flatnonzero(wrong)[0])
-        raise MetanymError(f"{shown(path)}, line {lines[at]}: {name} is {values.iloc[at]}; a rating is a whole number from "
+        raise MetanymError(
+            f"{shown(path)}, line {lines[at]}: {name} is {values.iloc[at]}; a rating is a whole number from "
                            "1 to 10 (0: a placeholder, empty: missing)")
     return numbers.astype(float)
 
@@ -105,17 +112,21 @@ def _whole(values: pd.Series, name: str, path, lines) -> pd.Series:
     wrong = numbers.isna() | (numbers % 1 != 0) | (numbers < 1)
     if wrong.any():
         at = int(np.flatnonzero(wrong)[0])
-        raise MetanymError(f"{shown(path)}, line {lines[at]}: {name} is {values.iloc[at]!r}; should be a whole number from 1")
+        raise MetanymError(f"{shown(path)}, line {lines[at]}: {name} is {values.iloc[at]!r}; should be a whole "
+                           "number from 1")
     return numbers.astype(int)
 
 
-def read_folder(folder, *, anchors: dict, roster=None, spelling=None, run: int = 1) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Ratings from the authors' layout: `<sub-folder>/eval_<evaluator>_x_<target>.json`, each an API reply whose
-    `Messages[0].Message.Content` ends with the judge's block.
+def read_folder(folder, *, anchors: dict, roster=None, spelling=None,
+                run: int = 1) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Ratings from the authors' layout: `<sub-folder>/eval_<evaluator>_x_<target>.json`, each an API reply
+    whose `Messages[0].Message.Content` ends with the judge's block.
 
-    anchors: {sub-folder's name: anchor value}, e.g. {"probe_K_5": 5}. Returns (tidy ratings, voids): a reply that is
-    no strict JSON or gives no scores is a void (columns anchor, evaluator, target, kind, detail) and is left out.
-    Raises MetanymError for a sub-folder that is not there or empty, a file that is no API reply, a name off the roster.
+    anchors: {sub-folder's name: anchor value}, e.g. {"probe_K_5": 5}. Returns (tidy ratings, voids): a reply
+    that is no strict JSON or gives no scores is a void (columns anchor, evaluator, target, kind, detail) and
+    is left out.
+    Raises MetanymError for a sub-folder that is not there or empty, a file that is no API reply, a name off
+    the roster.
     """
     folder, parts, voids = Path(folder), [], []
     for name, anchor in anchors.items():
@@ -154,12 +165,14 @@ def reply_text(path) -> str:
 def oddities(frame: pd.DataFrame) -> pd.DataFrame:
     """What judges did that was not asked, counted by evaluation: a row a kind (count, example).
 
-    Kinds: four, six or other numbers of archetypes; a placeholder archetype all 1 or all 0; an empty archetype.
+    Kinds: four, six or other numbers of archetypes; a placeholder archetype all 1 or all 0; an empty
+    archetype.
     """
     unit = list(KEYS[:-1])
     scores = frame[list(SCORES[:-1])].to_numpy(dtype=float)
     size = frame.groupby(unit)["archetype"].transform("count").to_numpy()
-    kinds = {"fewer than four archetypes": size < 4, "four archetypes": size == 4, "six archetypes": size == 6,
+    kinds = {"fewer than four archetypes": size < 4, "four archetypes": size == 4,
+             "six archetypes": size == 6,
              "an archetype rated 1 throughout": (scores == 1).all(axis=1),
              "an archetype rated 0 throughout": (scores == 0).all(axis=1),
              "an empty archetype": np.isnan(scores).all(axis=1)}

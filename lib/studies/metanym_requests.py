@@ -1,4 +1,5 @@
-"""What the game asks: requests for portfolios, un-anchored batches, anchored evaluations, and the keyed test."""
+"""What the game asks: requests for portfolios, un-anchored batches, anchored evaluations, and the keyed test.
+"""
 
 import pandas as pd
 
@@ -13,12 +14,14 @@ def generation_requests(p) -> list[Request]:
 
     `p` holds players, runs, seed, temperature, max_tokens. Tags: run, model.
     """
-    return [_request(p, name, generation_prompt(), p.max_tokens, seed=p.seed + run, sample=run - 1, run=run, model=name)
+    return [_request(p, name, generation_prompt(), p.max_tokens, seed=p.seed + run, sample=run - 1, run=run,
+                     model=name)
             for run in p.runs for name in p.players]
 
 
 def raw_requests(p, portfolios: pd.DataFrame) -> list[Request]:
-    """The un-anchored pass over run 1's portfolios: each player rates all others' in one batch, under neutral ids.
+    """The un-anchored pass over run 1's portfolios: each player rates all others' in one batch, under neutral
+    ids.
 
     Tags: evaluator, ids {id: model}.
     """
@@ -40,7 +43,8 @@ def judge_requests(p, portfolios: pd.DataFrame) -> list[Request]:
     first = min(p.runs)
     reference = portfolio_texts(portfolios, first).get(p.anchor_model)
     if reference is None:
-        raise MetanymError(f"the anchor model {p.anchor_model} has no portfolio in run {first}: nothing can be pinned")
+        raise MetanymError(
+            f"the anchor model {p.anchor_model} has no portfolio in run {first}: nothing can be pinned")
     requests = []
     for run in p.runs:
         texts = portfolio_texts(portfolios, run)
@@ -48,7 +52,8 @@ def judge_requests(p, portfolios: pd.DataFrame) -> list[Request]:
             for judge in p.players:
                 for target, text in texts.items():
                     if target not in (judge, p.anchor_model):
-                        requests.append(_request(p, judge, evaluation_prompt(text, reference, anchor), p.judge_max_tokens,
+                        requests.append(_request(p, judge, evaluation_prompt(text, reference, anchor),
+                                                 p.judge_max_tokens,
                                                  run=run, anchor=anchor, evaluator=judge, target=target))
     return requests
 
@@ -56,7 +61,8 @@ def judge_requests(p, portfolios: pd.DataFrame) -> list[Request]:
 def exam_requests(p, questions, cap: int, only=None) -> list[Request]:
     """The keyed test: each question to each player, its options shuffled by the question's index alone.
 
-    questions: [{"question", "options"}], the right option first; only: pairs (model, index) to ask (None: all).
+    questions: [{"question", "options"}], the right option first; only: pairs (model, index) to ask (None:
+    all).
     Tags: model, question (index), key.
     """
     requests = []

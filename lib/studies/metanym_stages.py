@@ -1,8 +1,9 @@
-"""The stages that make the game's data, whatever the source: portfolios, raw ratings, anchored ratings, the keyed test.
+"""The stages that make the game's data, whatever the source: portfolios, raw ratings, anchored ratings, the
+keyed test.
 
-source "simulated" and "endpoint" ask over HTTP and keep every reply in the study's ledger; "archive" loads what was
-released (the ratings of run 1); "in process" calls the simulated players directly, for a notebook run on its own, and
-gives what "simulated" gives.
+source "simulated" and "endpoint" ask over HTTP and keep every reply in the study's ledger; "archive" loads
+what was released (the ratings of run 1); "in process" calls the simulated players directly, for a notebook
+run on its own, and gives what "simulated" gives.
 """
 
 import json
@@ -36,8 +37,8 @@ EXAM = ["model", "question", "key", "text", "prompt"]
 
 @dataclass
 class Stage:
-    """What a stage made: `table`; `report` of asking (None where nothing was asked); `voids`, one row a request
-    without a usable reply; `notes`, counts of repairs and oddities by kind."""
+    """What a stage made: `table`; `report` of asking (None where nothing was asked); `voids`, one row a
+    request without a usable reply; `notes`, counts of repairs and oddities by kind."""
 
     table: pd.DataFrame
     report: object = None
@@ -46,12 +47,15 @@ class Stage:
 
 
 def play(p, *, source: str, profile: str = "demo", out="build/lab") -> Stage:
-    """Portfolios: a row a player and run (columns `PORTFOLIO`). None were released as a table: empty for "archive"."""
+    """Portfolios: a row a player and run (columns `PORTFOLIO`). None were released as a table: empty for
+    "archive".
+    """
     if source == "archive":
         return Stage(pd.DataFrame(columns=PORTFOLIO))
     requests = generation_requests(p)
     replies, report = _ask(requests, "playing", parse_portfolio, p, source, profile, out)
-    rows = [{**request.tag, "text": reply.text, "void": reply.void_reason or ""} for request, reply in zip(requests, replies)]
+    rows = [{**request.tag, "text": reply.text, "void": reply.void_reason or ""}
+            for request, reply in zip(requests, replies)]
     return Stage(pd.DataFrame(rows, columns=PORTFOLIO), report, _voids(requests, replies))
 
 
@@ -61,7 +65,8 @@ def raw_pass(p, portfolios, *, source: str, profile: str = "demo", out="build/la
         return Stage(pd.DataFrame(columns=[*KEYS, *SCORES]))
     requests = raw_requests(p, portfolios)
     expected = {request.key: list(request.tag["ids"]) for request in requests}
-    replies, report = _ask(requests, "un-anchored pass", lambda text: parse_batch(text, []), p, source, profile, out,
+    replies, report = _ask(requests, "un-anchored pass", lambda text: parse_batch(text, []), p, source,
+                           profile, out,
                            every=lambda request, text: parse_batch(text, expected[request.key]))
     parts = [evaluation.rows(min(p.runs), 0, request.tag["evaluator"], request.tag["ids"][key])
              for request, reply in zip(requests, replies) if reply.valid
@@ -70,11 +75,14 @@ def raw_pass(p, portfolios, *, source: str, profile: str = "demo", out="build/la
 
 
 def judge(p, portfolios, *, source: str, profile: str = "demo", out="build/lab", mirror: str = "") -> Stage:
-    """The anchored ratings, tidy (columns KEYS and SCORES of `lib.studies.metanym`), for every run and anchor."""
+    """The anchored ratings, tidy (columns KEYS and SCORES of `lib.studies.metanym`), for every run and
+    anchor.
+    """
     if source == "archive":
         return Stage(load_archive(list(p.players), p.spelling, p.strict, mirror))
     requests = judge_requests(p, portfolios)
-    replies, report = _ask(requests, "judging", lambda text: parse_evaluation(text, p.min_archetypes), p, source, profile,
+    replies, report = _ask(requests, "judging", lambda text: parse_evaluation(text, p.min_archetypes), p,
+                           source, profile,
                            out)
     parts, notes = [], []
     for request, reply in zip(requests, replies):
@@ -82,7 +90,8 @@ def judge(p, portfolios, *, source: str, profile: str = "demo", out="build/lab",
             evaluation = reply.parsed
             notes += [*evaluation.notes, *(["prose and block differ"] if evaluation.disagreements else [])]
             parts.append(evaluation.rows(**request.tag))
-    return Stage(_joined(parts), report, _voids(requests, replies), pd.Series(notes, dtype=object).value_counts())
+    return Stage(_joined(parts), report, _voids(requests, replies),
+                 pd.Series(notes, dtype=object).value_counts())
 
 
 def exam(p, questions, *, source: str, profile: str = "demo", out="build/lab") -> tuple[Stage, pd.DataFrame]:
@@ -94,7 +103,8 @@ def exam(p, questions, *, source: str, profile: str = "demo", out="build/lab") -
     for cap in p.exam_tokens:
         requests = exam_requests(p, questions, cap, only)
         replies, report = _ask(requests, f"keyed test, {cap} tokens", None, p, source, profile, out)
-        tables.append(pd.DataFrame([{**request.tag, "text": reply.raw or "", "prompt": request.messages[0]["content"]}
+        tables.append(pd.DataFrame([{**request.tag, "text": reply.raw or "",
+                                     "prompt": request.messages[0]["content"]}
                                     for request, reply in zip(requests, replies)], columns=EXAM))
         reports.append(report)
         void = tables[0]["text"].map(lenient_answer).isna()
@@ -104,16 +114,21 @@ def exam(p, questions, *, source: str, profile: str = "demo", out="build/lab") -
 
 
 def planned(p, out: Path) -> dict:
-    """{stage: requests} of a live run; a portfolio that is not written yet is stood in for by one of usual length."""
+    """{stage: requests} of a live run; a portfolio that is not written yet is stood in for by one of usual
+    length.
+    """
     written = out / "metanym" / "portfolios.jsonl"
     table = read_portfolios(written) if written.is_file() else pd.DataFrame(
         [(run, name, USUAL_PORTFOLIO, "") for run in p.runs for name in p.players], columns=PORTFOLIO)
-    return {"playing": generation_requests(p), "un-anchored pass": raw_requests(p, table), "judging": judge_requests(p, table),
+    return {"playing": generation_requests(p), "un-anchored pass": raw_requests(p, table),
+            "judging": judge_requests(p, table),
             "keyed test": exam_requests(p, exam_questions(p.n_questions), p.exam_tokens[0])}
 
 
 def exam_questions(n: int) -> list:
-    """The demo's keyed test, n questions on its closed world (right option first); GPQA's own are not ours to give."""
+    """The demo's keyed test, n questions on its closed world (right option first); GPQA's own are not ours to
+    give.
+    """
     from lib.simulate.metanym import questions  # the world belongs to the simulator
 
     return questions(n)
@@ -158,7 +173,8 @@ def read_portfolios(path) -> pd.DataFrame:
 def _ask(requests, label, parse, p, source, profile, out, every=None):
     """(replies, report); `every` parses with the request at hand where one parse does not fit all."""
     if source == IN_PROCESS:
-        return [_in_process(request, every or (lambda _, text: parse(text) if parse else text), p.retries_on_invalid)
+        return [_in_process(request, every or (lambda _, text: parse(text) if parse else text),
+                            p.retries_on_invalid)
                 for request in requests], None
     with endpoint_for(check_source(source), "metanym", profile) as endpoint:
         budget = budget_for(profile, {request.model for request in requests}, out)
@@ -174,7 +190,8 @@ def _in_process(request, parse, retries: int) -> Reply:
     for attempt in range(retries + 1):
         text = respond(request.body(attempt)).text
         try:
-            return Reply(request.key, request, text, parse(request, text), (), None, request.model, attempts=attempt + 1,
+            return Reply(request.key, request, text, parse(request, text), (), None, request.model,
+                         attempts=attempt + 1,
                          raw=text)
         except ValueError as error:
             reason = str(error) if isinstance(error, InvalidReply) else f"invalid: {error}"
@@ -182,11 +199,13 @@ def _in_process(request, parse, retries: int) -> Reply:
 
 
 def _joined(parts) -> pd.DataFrame:
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*KEYS, *SCORES], dtype=float)
+    return pd.concat(parts,
+                     ignore_index=True) if parts else pd.DataFrame(columns=[*KEYS, *SCORES], dtype=float)
 
 
 def _voids(requests, replies) -> pd.DataFrame:
     """Requests without a usable reply: their tags and why."""
-    rows = [{**{key: value for key, value in request.tag.items() if np.isscalar(value)}, "why": reply.void_reason}
+    rows = [{**{key: value for key, value in request.tag.items() if np.isscalar(value)},
+             "why": reply.void_reason}
             for request, reply in zip(requests, replies) if not reply.valid]
     return pd.DataFrame(rows)

@@ -1,6 +1,8 @@
-"""The Metanym Game's estimates for one run with 1,000 joint replicates: point estimates and intervals on both bases
-(twelve evaluators; twelve contests), against a loop that takes numpy.linalg.svd of each replicate's matrix and counts
-each correlation anew. The same draws go to both; prints seconds and the ratio, and fails if the numbers differ."""
+"""The Metanym Game's estimates for one run with 1,000 joint replicates: point estimates and intervals on both
+bases (twelve evaluators; twelve contests), against a loop that takes numpy.linalg.svd of each replicate's
+matrix and counts each correlation anew. The same draws go to both; prints seconds and the ratio, and fails if
+the numbers differ.
+"""
 
 import sys
 from itertools import combinations
@@ -25,7 +27,9 @@ B, SAMPLE = 1000, 20  # replicates; how many of them the slow peer works out (it
 
 
 def peer(game, council, counts, reference):
-    """Replicate by replicate: repeat the drawn archetypes, take the SVD, correlate pair by pair. {name: [b, model]}."""
+    """Replicate by replicate: repeat the drawn archetypes, take the SVD, correlate pair by pair. {name: [b,
+    model]}.
+    """
     matrix, target_of = factual_matrix(game)
     matrix = np.where(np.isnan(matrix), 7.0, matrix)
     a, seats = game.anchor_index, [game.evaluators.index(name) for name in council]
@@ -48,7 +52,8 @@ def peer(game, council, counts, reference):
         rows["GF"].append([values.mean() if len(values) else np.nan for values in own])
         rows["EF"].append(7 * f / f[a])
         there = np.unique(drawn // 5) * 5  # a portfolio's one structural score counts once
-        r = {axis: judge_by_judge(values.reshape(*values.shape[:2], -1)[..., there if axis == "structure" else drawn])
+        r = {axis: judge_by_judge(values.reshape(*values.shape[:2],
+                                                 -1)[..., there if axis == "structure" else drawn])
              for axis, values in units.items()}
         rows["EC"].append(7 * r["collapsed"] / r["collapsed"][a])
         owner = drawn // 5
@@ -57,9 +62,11 @@ def peer(game, council, counts, reference):
             means_of = []
             for axis in (*PER_ARCHETYPE, "structure"):
                 votes = units[axis][place].reshape(len(game.evaluators), -1)[:, drawn[owner == t]][seats]
-                votes = np.array([np.mean(v[~np.isnan(v)]) if (~np.isnan(v)).any() else np.nan for v in votes])
+                votes = np.array([np.mean(v[~np.isnan(v)]) if (~np.isnan(v)).any() else np.nan
+                                  for v in votes])
                 weight = np.maximum(np.nan_to_num(r[axis][seats]), 0) * ~np.isnan(votes)
-                means_of.append((weight * np.nan_to_num(votes)).sum() / weight.sum() if weight.sum() else np.nan)
+                means_of.append((weight * np.nan_to_num(votes)).sum() / weight.sum() if weight.sum()
+                                else np.nan)
             quality.append(np.mean(means_of))
         rows["GC"].append(quality)
     return {name: np.array(values) for name, values in rows.items()}
@@ -114,7 +121,8 @@ def main():
     svd_alone = (perf_counter() - start) * B / 200
     print(f"twelve evaluators, {B} replicates: together {together:.3f} s; one by one {one_by_one:.1f} s (from {SAMPLE}), "
           f"ratio {one_by_one / together:.0f}x (mark: 20x)")
-    print(f"the loop's SVDs alone: {svd_alone:.2f} s, ratio {svd_alone / together:.1f}x to everything together")
+    print(
+        f"the loop's SVDs alone: {svd_alone:.2f} s, ratio {svd_alone / together:.1f}x to everything together")
     evaluators, targets = line_up(game, None, p.council, p.ballast[:2])
     part, atoms = table.select(evaluators, targets)
     start = perf_counter()

@@ -23,9 +23,11 @@ def ratings(seed=0, runs=(1,), anchors=(5, 6, 7, 8), players=PLAYERS, archetypes
                     if target in (judge, ANCHOR):
                         continue
                     noise = rng.normal(size=(archetypes, 9)) * 0.6
-                    scores = np.hstack([skill[judge] * standing[target], 1.2 * taste[target]]) + noise + anchor
+                    scores = np.hstack([skill[judge] * standing[target],
+                                        1.2 * taste[target]]) + noise + anchor
                     scores = np.clip(np.rint(scores), 1, 10)
-                    structure = np.clip(np.rint(anchor + len(target) - 3 + players.index(target) % 3 + rng.normal()), 1, 10)
+                    structure = np.clip(
+                        np.rint(anchor + len(target) - 3 + players.index(target) % 3 + rng.normal()), 1, 10)
                     frame = pd.DataFrame(scores, columns=list(SCORES[:-1])).assign(
                         structure=structure, run=run, anchor=anchor, evaluator=judge, target=target,
                         archetype=range(1, archetypes + 1))
@@ -36,4 +38,5 @@ def ratings(seed=0, runs=(1,), anchors=(5, 6, 7, 8), players=PLAYERS, archetypes
 def game(**options):
     """A small game of six players."""
     players = options.get("players", PLAYERS)
-    return build_game(ratings(**options), anchor_model=ANCHOR, evaluators=players, targets=[p for p in players if p != ANCHOR])
+    return build_game(ratings(**options), anchor_model=ANCHOR, evaluators=players,
+                      targets=[p for p in players if p != ANCHOR])

@@ -7,10 +7,12 @@ from scipy import stats
 
 from lib.cells import grid, published
 from lib.studies.metanym import MetanymError
-from lib.studies.metanym_external import (all_combinations, bca_interval, composite, correlation, fisher_interval,
+from lib.studies.metanym_external import (all_combinations, bca_interval, composite, correlation,
+                                          fisher_interval,
                                           interval_replicates, ladder, least_squares, propagated_error,
                                           regimes, rounding_range)
-from lib.studies.metanym_gpqa import (audit, key_balance, lenient_answer, merge_stages, score_replies, shuffled_options,
+from lib.studies.metanym_gpqa import (audit, key_balance, lenient_answer, merge_stages, score_replies,
+                                      shuffled_options,
                                       strict_answer)
 
 
@@ -64,7 +66,8 @@ def test_the_printed_regimes_come_out_of_the_printed_components():
     cells, components, gpqa = printed()
     found, table = regimes(components, gpqa), grid(cells, "table-11")
     assert (np.abs(found - table).drop(index="GF") <= 0.005 + 1e-9).all().all()
-    assert abs(found.at["GF", "leading_eight"] - table.at["GF", "leading_eight"]) < 0.01  # from rounded components
+    assert abs(found.at["GF", "leading_eight"] - table.at["GF",
+                                                          "leading_eight"]) < 0.01  # from rounded components
 
 
 def test_no_combination_beats_the_whole():
@@ -108,7 +111,7 @@ def test_rounding_range():
     assert found.value == 3 and 2.45 < found.lo < 2.55 and 3.45 < found.hi < 3.55
 
 
-# the keyed test --------------------------------------------------------------------------------------------------------
+# the keyed test -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("text, strict, lenient", [
@@ -133,7 +136,9 @@ def test_answers_are_read(text, strict, lenient):
 def test_options_depend_on_the_index_alone():
     options = ["right", "x", "y", "z"]
     shown, key = shuffled_options(7, options)
-    assert shuffled_options(7, options) == (shown, key) and shown["ABCD".index(key)] == "right" and sorted(shown) == sorted(options)
+    assert shuffled_options(7, options) == (shown,
+                                            key) and shown["ABCD".index(key)] == "right" and sorted(
+                                                shown) == sorted(options)
     keys = [shuffled_options(index, options)[1] for index in range(400)]
     assert key_balance(keys).p > 0.01
     with pytest.raises(MetanymError, match="four different options"):
@@ -177,7 +182,8 @@ def test_the_audit_passes_and_fails_by_row():
     good = replies(ann=["Answer: A"], bob=["Answer: B"])
     found = audit(good, pd.Series({"ann": 1, "bob": 0})).set_index("check")["passed"]
     assert found.drop("the key is balanced").all()
-    bad = pd.concat([good, pd.DataFrame([{"model": "ann", "question": 1, "text": "", "key": "B", "prompt": "The key is B."}])])
+    bad = pd.concat([good, pd.DataFrame([{"model": "ann", "question": 1, "text": "", "key": "B",
+                                          "prompt": "The key is B."}])])
     found = audit(bad, pd.Series({"ann": 2, "bob": 0})).set_index("check")["passed"]
     assert not found["every model got every question"] and not found["no key enters a prompt"]
     assert not found["counts equal the published ones"]

@@ -3,7 +3,8 @@
 import pytest
 
 from lib.studies.metanym import MetanymError
-from lib.studies.metanym_prompts import (evaluation_prompt, generation_prompt, gpqa_prompt, raw_prompt, template,
+from lib.studies.metanym_prompts import (evaluation_prompt, generation_prompt, gpqa_prompt, raw_prompt,
+                                         template,
                                          unanchored_form)
 
 
@@ -19,7 +20,8 @@ def test_nothing_of_the_calibration_is_left_in_it():
 
 
 def test_the_six_criteria_are_the_same_in_all_three():
-    for criterion in ("Each sentence is factually correct", "span very different domains. Metanyms are far from synonymous",
+    for criterion in ("Each sentence is factually correct",
+                      "span very different domains. Metanyms are far from synonymous",
                       "impressive length", "very different system structures"):
         assert criterion in generation_prompt() and criterion in template("evaluation_anchored.md")
         assert criterion in template("evaluation_unanchored.md")

@@ -1,4 +1,6 @@
-"""Stages in shards: each request asked once, by one of them, and the merged ledger as good as an unsharded one's."""
+"""Stages in shards: each request asked once, by one of them, and the merged ledger as good as an unsharded
+one's.
+"""
 
 import json
 import os
@@ -14,7 +16,9 @@ from lib.params import study_params
 from lib.paths import ROOT
 from lib.shards import Shard, ShardError, ask_share, merge
 
-REQUESTS = [Request("m", [{"role": "user", "content": f"number {i}"}], sample=i, max_tokens=5) for i in range(40)]
+REQUESTS = [
+    Request("m", [{"role": "user", "content": f"number {i}"}], sample=i, max_tokens=5) for i in range(40)
+]
 PRICES = {"m": {"input": 10.0, "output": 10.0}}
 
 
@@ -26,8 +30,16 @@ def ask(server, folder, count, requests=REQUESTS, indices=None, **options):
     """Every shard (or those of `indices`) of a stage; the study's ledger is main.sqlite."""
     with Ledger(folder / "main.sqlite") as whole:
         for index in range(count) if indices is None else indices:
-            ask_share(requests, endpoint(server), whole, folder=folder / "shards", shard=Shard(index, count),
-                      label="asking all", progress=False, **options)
+            ask_share(
+                requests,
+                endpoint(server),
+                whole,
+                folder=folder / "shards",
+                shard=Shard(index, count),
+                label="asking all",
+                progress=False,
+                **options,
+            )
 
 
 def content(path):
@@ -120,21 +132,39 @@ def test_a_file_that_is_no_shards_ledger_is_named(tmp_path):
 
 
 def test_a_notebook_is_run_up_to_its_first_stage(tmp_path):
-    """AlienBench's first notebook, small, as the chain's shard jobs run it; then its own call asks for nothing."""
+    """AlienBench's first notebook, small, as the chain's shard jobs run it; then its own call asks for
+    nothing.
+    """
     from lib.studies import alienbench_stages
 
     given = study_params("alienbench", "demo", smoke=True)
     notebook = "notebooks/alienbench/01_generate.ipynb"
-    names = [name for name in given if f"\"{name} = " in (ROOT / notebook).read_text(encoding="utf-8")]
-    values = {"profile": "demo", "out": str(tmp_path), "source": "simulated", **{name: given[name] for name in names}}
+    names = [name for name in given if f'"{name} = ' in (ROOT / notebook).read_text(encoding="utf-8")]
+    values = {
+        "profile": "demo",
+        "out": str(tmp_path),
+        "source": "simulated",
+        **{name: given[name] for name in names},
+    }
     folder = tmp_path / "ledgers" / "shards" / "alienbench_01_generate"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    for arguments in (["ask", notebook, json.dumps(values), str(folder), "0/2"],
-                      ["ask", notebook, json.dumps(values), str(folder), "1/2"], ["merge", str(folder)]):
-        said = subprocess.run([sys.executable, "-m", "lib.shards", *arguments], cwd=ROOT, env=environment, text=True,
-                              capture_output=True, check=False)
+    for arguments in (
+        ["ask", notebook, json.dumps(values), str(folder), "0/2"],
+        ["ask", notebook, json.dumps(values), str(folder), "1/2"],
+        ["merge", str(folder)],
+    ):
+        said = subprocess.run(
+            [sys.executable, "-m", "lib.shards", *arguments],
+            cwd=ROOT,
+            env=environment,
+            text=True,
+            capture_output=True,
+            check=False,
+        )
         assert said.returncode == 0, said.stderr
     assert sorted(path.name for path in folder.iterdir()) == ["0-of-2.done", "1-of-2.done", "merged.done"]
     assert not (tmp_path / "cells").exists(), "a shard writes its ledger and nothing else"
-    made = alienbench_stages.generate(SimpleNamespace(**given), source="simulated", profile="demo", out=tmp_path)
+    made = alienbench_stages.generate(
+        SimpleNamespace(**given), source="simulated", profile="demo", out=tmp_path
+    )
     assert made.report.total("requests") == made.report.total("from_ledger") > 100

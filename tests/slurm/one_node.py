@@ -1,8 +1,9 @@
-"""A real Slurm of one node, from Debian's packages (slurmctld, slurmd, munge): `python one_node.py COMMAND …`.
+"""A real Slurm of one node, from Debian's packages (slurmctld, slurmd, munge): `python one_node.py COMMAND
+…`.
 
-Starts the three daemons with keys, spools and logs in a folder of their own, runs COMMAND with Slurm at hand, and ends
-them again. The only file outside that folder is /etc/slurm/slurm.conf, because jobs look for it there; where one exists
-already, or these daemons cannot run, `reason` says so and nothing is started.
+Starts the three daemons with keys, spools and logs in a folder of their own, runs COMMAND with Slurm at
+hand, and ends them again. The only file outside that folder is /etc/slurm/slurm.conf, because jobs look for
+it there; where one exists already, or these daemons cannot run, `reason` says so and nothing is started.
 """
 
 import contextlib
@@ -64,7 +65,9 @@ def reason() -> str:
 
 @contextlib.contextmanager
 def one_node():
-    """Yield the folder of a running one-node Slurm. Raises RuntimeError, with its log, where it does not come up."""
+    """Yield the folder of a running one-node Slurm. Raises RuntimeError, with its log, where it does not
+    come up.
+    """
     folder = Path(tempfile.mkdtemp(prefix="slurm-"))
     try:
         _configure(folder)
@@ -84,18 +87,34 @@ def _configure(folder: Path):
     folder.chmod(0o711)  # munged insists that others cannot write, and clients must reach the socket
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2**20
     CONF.parent.mkdir(parents=True, exist_ok=True)
-    CONF.write_text(CONFIGURATION.format(host=socket.gethostname().split(".")[0], folder=folder, ports=_free_ports(4),
-                                         cores=max(2, os.cpu_count() or 1), memory=max(1000, memory - 500)))
+    CONF.write_text(
+        CONFIGURATION.format(
+            host=socket.gethostname().split(".")[0],
+            folder=folder,
+            ports=_free_ports(4),
+            cores=max(2, os.cpu_count() or 1),
+            memory=max(1000, memory - 500),
+        )
+    )
 
 
 def _start(folder: Path) -> Path:
-    munge = ["munged", f"--key-file={folder}/munge.key", f"--socket={folder}/munge.socket", "--force",
-             f"--pid-file={folder}/munged.pid", f"--log-file={folder}/munged.log", f"--seed-file={folder}/munge.seed"]
+    munge = [
+        "munged",
+        f"--key-file={folder}/munge.key",
+        f"--socket={folder}/munge.socket",
+        "--force",
+        f"--pid-file={folder}/munged.pid",
+        f"--log-file={folder}/munged.log",
+        f"--seed-file={folder}/munge.seed",
+    ]
     for command in (munge, ["slurmctld"], ["slurmd"]):
         subprocess.run(command, check=True, env=_environment(), timeout=60, stdout=subprocess.DEVNULL)
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
-        found = subprocess.run(["sinfo", "-h", "-o", "%t"], capture_output=True, text=True, env=_environment(), check=False)
+        found = subprocess.run(
+            ["sinfo", "-h", "-o", "%t"], capture_output=True, text=True, env=_environment(), check=False
+        )
         if found.stdout.split() == ["idle"]:
             return folder
         time.sleep(0.5)

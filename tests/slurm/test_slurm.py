@@ -13,11 +13,18 @@ from test_chain import PAGE, write_notebook
 from lib.paths import ROOT
 
 BOOKS = {
-    "01_a": ({"makes": ["alienbench/a.csv"]}, "B = 10\n",
-             'import pandas as pd\npage.save_csv(pd.DataFrame({"x": page.rng(B, "x").normal(size=3)}), "alienbench/a.csv")\n'
-             'page.cell("t", "a", "x", page.rng(B, "y").normal())'),
-    "02_b": ({"needs": {"a": "alienbench/a.csv"}}, 'a = ""\n',
-             'import pandas as pd\npage.cell("t", "b", "x", pd.read_csv(a).x.mean())'),
+    "01_a": (
+        {"makes": ["alienbench/a.csv"]},
+        "B = 10\n",
+        'import pandas as pd\npage.save_csv(pd.DataFrame({"x": page.rng(B, "x").normal(size=3)}), '
+        '"alienbench/a.csv")\n'
+        'page.cell("t", "a", "x", page.rng(B, "y").normal())',
+    ),
+    "02_b": (
+        {"needs": {"a": "alienbench/a.csv"}},
+        'a = ""\n',
+        'import pandas as pd\npage.cell("t", "b", "x", pd.read_csv(a).x.mean())',
+    ),
 }
 
 
@@ -34,9 +41,15 @@ def project(tmp_path_factory):
     (folder / "params" / "alienbench.yaml").write_text("B: 10\n")
     (folder / "data/published/alienbench.csv").write_text(
         "study,exhibit,row,column,value,lo,hi,decimals,note,place,kind,tolerance,archive\n"
-        "alienbench,t,a,x,10,,,0,,Table 1,exact,,same\n")
+        "alienbench,t,a,x,10,,,0,,Table 1,exact,,same\n"
+    )
     for name, (meta, parameters, code) in BOOKS.items():
-        write_notebook(folder / "notebooks/alienbench" / f"{name}.ipynb", meta, parameters, PAGE.format(name=name, code=code))
+        write_notebook(
+            folder / "notebooks/alienbench" / f"{name}.ipynb",
+            meta,
+            parameters,
+            PAGE.format(name=name, code=code),
+        )
     return folder
 
 
@@ -55,7 +68,9 @@ def slurm():
 def run(project, build, *options):
     environment = {**os.environ, "PYTHONPATH": str(project), "COMPENDIUM_MIRROR": "", "VERBOSE": "1"}
     command = [sys.executable, "-m", "lib.run", "--build", str(project / "build" / build), *options]
-    return subprocess.run(command, cwd=project, env=environment, text=True, capture_output=True, timeout=500, check=False)
+    return subprocess.run(
+        command, cwd=project, env=environment, text=True, capture_output=True, timeout=500, check=False
+    )
 
 
 @pytest.fixture(scope="module")
@@ -74,9 +89,13 @@ def jobs_ended(slurm):
 QUICK = ("--seconds-between-status-checks", "1", "--latency-wait", "10", "--default-resources", "runtime=5")
 
 
-@pytest.mark.parametrize("profile, options", [
-    ("slurm", ("--slurm-init-seconds-before-status-checks", "1")), ("cluster-generic", ()),
-])
+@pytest.mark.parametrize(
+    "profile, options",
+    [
+        ("slurm", ("--slurm-init-seconds-before-status-checks", "1")),
+        ("cluster-generic", ()),
+    ],
+)
 def test_the_chain_gives_the_same_bytes_on_slurm(project, local, slurm, profile, options):
     before = jobs_ended(slurm)
     result = run(project, profile, "--cores", "8", "--", "--profile", f"profiles/{profile}", *QUICK, *options)
