@@ -99,7 +99,7 @@ class Progress:
         r"\s*$|Building DAG|Job stats|job +count|-{5,}|\S+ +\d+$|Select jobs|Execute \d+ jobs|\[\w{3} \w{3} +\d|Elapsed time"
         r"|Assuming unrestricted|Using shell|Provided cores|Rules claiming|Complete log|Nothing to be done|\[IPKernelApp\]"
         r"|RuleException:|CalledProcessError in file|Command 'set |WorkflowError:|At least one job did not"
-        r"|Shutting down|Exiting because|host: |.*Kernel is running over TCP|Removing output|(\S+\.(png|svg|csv|html|ipynb|tex|jsonl)(, |$))+")
+        r"|Shutting down|Exiting because|host: |.*Kernel is running over TCP|Removing output|(\S+\.(png|svg|csv|html|ipynb|tex|jsonl)(, )?)+$")
     DONE = re.compile(r"Finished jobid: \d+ \(Rule: (\w+)\)")
     STEP = re.compile(r"(\d+ of \d+) steps")
 
