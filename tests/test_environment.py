@@ -12,7 +12,7 @@ from lib.paths import ROOT
 # what conda-forge calls otherwise
 CONDA_NAMES = {"pytorch": "torch"}
 # back ends a user may choose and then installs: their data or wheels are not for every machine
-OPTIONAL = {"nltk", "punkt", "infini_gram"}
+OPTIONAL = {"infini_gram"}
 
 
 def project():
