@@ -230,6 +230,7 @@ def _pairs(pairs: dict) -> str:
         + "".join(
             f"<tr><th>{_esc(str(name).replace('_', ' '))}</th><td>{_esc(value)}</td></tr>"
             for name, value in pairs.items()
+            if value is not None
         )
         + "</table>"
     )

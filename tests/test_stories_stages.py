@@ -172,3 +172,10 @@ def test_live_needs_enough_prompts(p, tmp_path, mirror, monkeypatch):
         "judging": 9 * 2 * 11,
         "translating": 9,
     }
+
+
+def test_workers_change_nothing():
+    texts = ["The dog slept. It rained.", "She can't go. He can.", "One more story here, at last."]
+    corpus = LocalCorpus.build(["the dog slept all day long"])
+    one, two = (compute_metrics(texts, corpus, workers=count) for count in (1, 2))
+    assert one.equals(two)

@@ -14,7 +14,7 @@ from lib.page import figures_folder
 from lib.paths import NOTEBOOKS, ROOT, STUDIES, shown
 
 STUDIES_FILE = ROOT / "docs" / "studies.yaml"
-STUDY_KEYS = {"title", "paper", "url", "question", "result", "figure", "numbers"}
+STUDY_KEYS = {"title", "paper", "url", "question", "figures", "numbers"}
 NUMERIC = ["value", "lo", "hi", "decimals", "computed", "computed_lo", "computed_hi", "tolerance"]
 
 
@@ -76,15 +76,17 @@ class Run:
         """The executed notebooks of a study, in order."""
         return [book for book in self.notebooks.values() if book.study == study]
 
-    def figure(self, study: str) -> Path | None:
-        """The PNG of the study's one figure: the one docs/studies.yaml names, else the first of a notebook
-        *figures*.
+    def figure(self, study: str) -> tuple[Path, str] | None:
+        """The study's one figure and its caption: the first that docs/studies.yaml names and the run has.
+
+        Else the first figure of a notebook called figures, or of any; None where no notebook drew one.
         """
         folder = figures_folder(self.out) / study
+        named = self.facts.get(study, {}).get("figures", {})
         books = sorted(self.books(study), key=lambda book: "figure" not in book.name)
-        names = [self.facts.get(study, {}).get("figure"), *(name for book in books for name in book.figures)]
-        found = [folder / f"{name}.png" for name in names if name and (folder / f"{name}.png").is_file()]
-        return found[0] if found else None
+        names = [*named, *(name for book in books for name in book.figures)]
+        found = [name for name in names if (folder / f"{name}.png").is_file()]
+        return (folder / f"{found[0]}.png", named.get(found[0], found[0])) if found else None
 
     def tables(self, study: str) -> list[Path]:
         """The study's rendered tables (HTML), by name."""

@@ -64,6 +64,11 @@ def bar(counts: dict, label: str = "") -> str:
     return f"<div class='bar' role='img' aria-label='{esc(label)}{words or 'nothing printed'}'>{parts}</div>"
 
 
+def counted(count: int, word: str, words: str = "") -> str:
+    """`1 notebook`, `2 notebooks`."""
+    return f"{count:,} {word if count == 1 else words or word + 's'}"
+
+
 def folded(links, between: str) -> str:
     """The links that do not fit, behind "3 more"; empty where there are none."""
     if not links:

@@ -41,6 +41,7 @@ def notebook_source(numbers: Numbers, book: Executed, links: "Links") -> str:
         tags = cell.setdefault("metadata", {}).setdefault("tags", [])
         if "injected-parameters" in tags:
             tags.append("hide-input")
+            cell["metadata"]["mystnb"] = {"code_prompt_show": "The values that this run handed over"}
         cells.append(cell)
         made = _made(numbers, book, cell)
         if made:

@@ -146,7 +146,9 @@ def computed_text(row) -> str:
     value = row["computed"]
     if pd.isna(value):
         return ""
-    decimals = (0 if pd.isna(row["decimals"]) else int(row["decimals"])) + 2
+    decimals = 0 if pd.isna(row["decimals"]) else int(row["decimals"])
+    if decimals or value != round(value):  # a count that is a whole number is shown as one
+        decimals += 2
     if value and abs(value) < 10.0**-decimals:
         return f"{value:.2e}"
     return number(value, decimals, row["computed_lo"], row["computed_hi"])

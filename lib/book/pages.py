@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 from lib.book.gather import source
-from lib.book.markup import bar, counts_line, esc, exhibit_title, link, raw
+from lib.book.markup import bar, counted, counts_line, esc, exhibit_title, link, raw
 from lib.book.notebooks import Links
 from lib.book.numbers import Numbers, contradictions_source, exhibit_page
 from lib.cells import contradictions
@@ -49,9 +49,8 @@ def front_source(numbers: Numbers, titles: dict) -> str:
     )
     prose = "".join(f"<li><a href='{page}.html'>{esc(title)}</a></li>" for page, title in titles.items())
     body = (
-        f"<p class='lead'>{len(run.studies)} {'study' if len(run.studies) == 1 else 'studies'} of machine "
-        f"creativity and "
-        f"model judgement, executed from the first model call to the last printed number. "
+        f"<p class='lead'>{counted(len(run.studies), 'study', 'studies')} of machine creativity and model "
+        f"judgement, executed from the first model call to the last printed number. "
         f"{sum(printed.values()):,} printed numbers, each with a verdict.</p>"
         f"<p class='profile'>{esc(PROFILE_NOTE[run.profile])}</p>{bar(printed)}<p>{counts_line(printed)}</p>"
         f"<div class='ways'>{paths}</div>"
@@ -63,9 +62,10 @@ def front_source(numbers: Numbers, titles: dict) -> str:
     )
 
 
-def study_source(numbers: Numbers, study: str, figure: str | None) -> str:
-    """A study's page: question, verdicts, result in one figure, its numbers, tables, notebooks,
-    contradictions.
+def study_source(numbers: Numbers, study: str, figure: tuple[str, str] | None) -> str:
+    """A study's page: question, verdicts, result in one figure, a few numbers, notebooks, exhibits, tables.
+
+    `figure` is (its place in the book, its caption).
     """
     run, page = numbers.run, f"studies/{study}.html"
     facts = run.facts.get(study, {})
@@ -84,13 +84,12 @@ def study_source(numbers: Numbers, study: str, figure: str | None) -> str:
             "number</a></p>"
         ),
     ]
-    if facts.get("result"):
-        parts.append(f"## The result\n\n{facts['result']}\n")
     if figure:
+        place, caption = figure
         parts.append(
             raw(
-                f"<figure class='result'><img src='{link(page, figure)}' alt='{esc(_alt(facts, study))}'>"
-                f"<figcaption>{esc(_alt(facts, study))}</figcaption></figure>"
+                f"<figure class='result'><img src='{link(page, place)}' alt='{esc(caption)}'>"
+                f"<figcaption>{esc(caption)}</figcaption></figure>"
             )
         )
     parts += [
@@ -162,7 +161,8 @@ def _card(numbers: Numbers, study: str) -> str:
     return (
         f"<a class='card' href='studies/{study}.html'><b>{esc(facts.get('title', study))}</b>"
         f"<span>{esc(facts.get('question', ''))}</span>{bar(counts)}"
-        f"<small>{len(numbers.run.books(study))} notebooks · {sum(counts.values())} printed numbers</small>"
+        f"<small>{counted(len(numbers.run.books(study)), 'notebook')} · "
+        f"{counted(sum(counts.values()), 'printed number')}</small>"
         f"</a>"
     )
 
@@ -190,14 +190,14 @@ def _key_numbers(numbers: Numbers, study: str, page: str) -> str:
 def _notebook_list(numbers: Numbers, study: str, page: str) -> str:
     made = Counter(each.notebook for each in numbers.all if each.notebook)
     return (
-        "<ol class='notebooks'>"
+        "<ul class='notebooks'>"
         + "".join(
             f"<li><a href='{link(page, f'notebooks/{book.key}.html')}'>{esc(book.title)}</a> <small>"
             f"{esc(book.section)}"
-            f"{f' · {made[book.key]} numbers' if made[book.key] else ''}</small></li>"
+            f"{' · ' + counted(made[book.key], 'number') if made[book.key] else ''}</small></li>"
             for book in numbers.run.books(study)
         )
-        + "</ol>"
+        + "</ul>"
     )
 
 
@@ -233,7 +233,3 @@ def _question(text: str) -> str:
     words = re.sub(r"[*_`$#]|\[|\]\([^)]*\)", "", body)
     words = " ".join(words.split())
     return words if len(words) <= 240 else words[: words.rfind(" ", 0, 240)] + " …"
-
-
-def _alt(facts: dict, study: str) -> str:
-    return f"{facts.get('title', study)}: {facts.get('question', 'the result in one figure')}"

@@ -140,10 +140,10 @@ class Sources:
     def _studies(self) -> dict:
         files = {}
         for study in self.run.studies:
-            figure = self.run.figure(study)
-            shown = f"_static/figures/{study}/{figure.name}" if figure else None
+            figure, shown = self.run.figure(study), None
             if figure:
-                files[shown] = figure
+                place = f"_static/figures/{study}/{figure[0].name}"
+                files[place], shown = figure[0], (place, figure[1])
             inside = "\n".join(f"/notebooks/{book.key}" for book in self.run.books(study))
             files[f"studies/{study}.md"] = (
                 pages.study_source(self.numbers, study, shown)
@@ -158,7 +158,7 @@ class Sources:
             "Start": ["verification", *front, "exercises"],
             "Studies": [f"studies/{study}" for study in self.run.studies],
             "Library": ["api/overview"],
-            "About": list(prose),
+            "About": [f"The repository <{page}>" if page == "about/readme" else page for page in prose],
         }
         return "\n".join(
             f"```{{toctree}}\n:hidden:\n:caption: {caption}\n\n" + "\n".join(entries) + "\n```\n"
@@ -170,7 +170,9 @@ class Sources:
 def _stamp() -> str:
     """What the pages follow from beside their sources: this package and the versions of its engines."""
     total = hashlib.sha256()
-    for path in sorted(path for path in Path(__file__).parent.rglob("*") if path.suffix in (".py", ".css", ".js")):
+    for path in sorted(
+        path for path in Path(__file__).parent.rglob("*") if path.suffix in (".py", ".css", ".js")
+    ):
         total.update(path.read_bytes())
     versions = (f"{name} {metadata.version(name)}" for name in ("sphinx", "myst-nb", "sphinx-book-theme"))
     return f"{total.hexdigest()} {', '.join(versions)}"

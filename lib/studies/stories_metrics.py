@@ -49,7 +49,7 @@ def compute_metrics(
     length, top_n, tau : of templates.
     as_released : CR-POS as the archive's script computed it, not as equation 4 defines it.
     precision, cache : of the sentence vectors (lib.textmetrics.sentence_vectors).
-    workers : 2 tags the texts in a process of its own while this one embeds their sentences.
+    workers : processes that share the tagging and embedding, each with one thread.
 
     Raises TextError, naming the text's number, for one that is empty.
     """
@@ -57,16 +57,33 @@ def compute_metrics(
     for number, text in enumerate(texts):
         if not isinstance(text, str) or not text.strip():
             raise TextError(f"text {number}: the text is empty; a metric needs at least one word")
-    settings = dict(tagger=tagger, length=length, top_n=top_n, tau=tau, as_released=as_released)
-    if workers > 1:
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-            tagged = pool.submit(syntax, texts, **settings)
-            columns = _lexical(texts, corpus, scorer, vocabulary, precision, cache)
-            columns.update(tagged.result())
+    settings = {
+        "syntax": dict(tagger=tagger, length=length, top_n=top_n, tau=tau, as_released=as_released),
+        "semantic": dict(precision=precision, cache=cache),
+    }
+    parts = [texts[start::workers] for start in range(max(1, min(workers, len(texts))))]
+    if len(parts) > 1:
+        with ProcessPoolExecutor(len(parts), mp_context=get_context("spawn")) as pool:
+            waiting = [pool.submit(_read, part, settings, 1) for part in parts]
+            columns = _counted(texts, corpus, scorer, vocabulary)
+            found = [part.result() for part in waiting]
     else:
-        columns = _lexical(texts, corpus, scorer, vocabulary, precision, cache)
-        columns.update(syntax(texts, **settings))
+        columns = _counted(texts, corpus, scorer, vocabulary)
+        found = [_read(parts[0], settings)]
+    for name in found[0]:
+        columns[name] = np.empty(len(texts))
+        for start, part in enumerate(found):
+            columns[name][start :: len(parts)] = part[name]
     return pd.DataFrame({name: columns[name] for name in METRICS if name in columns}, dtype=float)
+
+
+def _read(texts, settings, threads: int | None = None) -> dict:
+    """What needs a tagger and an encoder: {metric: value[text]}, in this process."""
+    if threads:
+        import torch
+
+        torch.set_num_threads(threads)
+    return {**syntax(texts, **settings["syntax"]), "sbert_diversity": semantic(texts, **settings["semantic"])}
 
 
 def syntax(
@@ -112,7 +129,8 @@ def lexical(texts, vocabulary: int | None = None) -> np.ndarray:
     return np.array([ead(own, size) for own in lowered])
 
 
-def _lexical(texts, corpus, scorer, vocabulary, precision, cache) -> dict:
+def _counted(texts, corpus, scorer, vocabulary) -> dict:
+    """What needs the words alone: {metric: value[text]}."""
     columns = {"ead": lexical(texts, vocabulary)}
     if corpus is not None:
         columns["creativity_index"] = np.array(
@@ -120,7 +138,6 @@ def _lexical(texts, corpus, scorer, vocabulary, precision, cache) -> dict:
         )
     if scorer is not None:
         columns["perplexity"] = np.array([perplexity(scorer.log_likelihoods(text)) for text in texts])
-    columns["sbert_diversity"] = semantic(texts, precision=precision, cache=cache)
     return columns
 
 

@@ -16,7 +16,7 @@ def sentences(text: str, language: str = "english") -> list[str]:
 
     Raises TextError for a text that is not a string or is blank, and for a language without a Punkt model.
     """
-    return [part for part in _punkt(language).tokenize(_checked(text)) if part.strip()]
+    return list(_split(_checked(text), language))
 
 
 def words(text: str, language: str = "english") -> list[str]:
@@ -26,6 +26,12 @@ def words(text: str, language: str = "english") -> list[str]:
     """
     split = _treebank()
     return [word for part in sentences(text, language) for word in split.tokenize(part)]
+
+
+@functools.lru_cache(maxsize=2048)
+def _split(text, language) -> tuple:
+    """Kept, because several metrics ask for the sentences of the same text."""
+    return tuple(part for part in _punkt(language).tokenize(text) if part.strip())
 
 
 def _checked(text):
