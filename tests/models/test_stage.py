@@ -202,9 +202,14 @@ def test_interrupted_by_hand(tmp_path):
             os.kill(os.getpid(), signal.SIGINT)
         return 0.01
 
+    # a shell that starts the tests in the background has SIGINT ignored; Ctrl-C means the default handler
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with Loopback(answer) as server:
-        with pytest.raises(KeyboardInterrupt):
-            run(server, tmp_path / "l", requests(), parse=parse)
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                run(server, tmp_path / "l", requests(), parse=parse)
+        finally:
+            signal.signal(signal.SIGINT, before)
         with Ledger(tmp_path / "l") as ledger:
             kept = len(ledger)
         assert 20 <= kept <= 40
