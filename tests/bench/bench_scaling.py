@@ -1,5 +1,4 @@
-"""How 100 models × 100,000 generations would run: unit costs measured here, multiplied up; shards against
-one stage.
+"""How 100 models × 100,000 generations would run: unit costs measured here, multiplied up.
 
     python tests/bench/bench_scaling.py [--models 100] [--generations 100000] [--write docs/scaling.md]
 
@@ -137,14 +136,14 @@ def measure(calls):
         found["asking"] = ask(url, folder / "one.sqlite", calls) / calls
         found["again"] = ask(url, folder / "one.sqlite", calls) / calls
         found["disk"] = sum(path.stat().st_size for path in folder.glob("one.sqlite*")) / calls
+        (folder / "few").mkdir()
+        found["start"] = shards_seconds(url, folder / "few", CONCURRENCY, 1)
         (folder / "two").mkdir()
-        alone = shards_seconds(url, folder / "two", calls, 1)
-        (folder / "four").mkdir()
-        found["speedup"] = alone / shards_seconds(url, folder / "four", calls, 2)
-        shards = sorted((folder / "four" / "shards").glob("*.sqlite"))
+        shards_seconds(url, folder / "two", calls, 2)
+        shards = sorted((folder / "two" / "shards").glob("*.sqlite"))
         copied = sum(copy_seconds(path, folder / f"copy-{i}.sqlite") for i, path in enumerate(shards))
         began = time.perf_counter()
-        if merge(folder / "four" / "shards", folder / "four") != calls:
+        if merge(folder / "two" / "shards", folder / "two") != calls:
             raise RuntimeError("the merge lost replies")
         found["merge"] = (time.perf_counter() - began) / calls
         found["copy"] = copied / calls
@@ -170,7 +169,7 @@ def unit_table(found):
         ("a request named (its hash)", f"{1e6 * found['naming']:.0f} µs"),
         ("a request in memory", f"{found['memory'] / 1024:.1f} KiB"),
         ("a shard's reply merged", f"{1e6 * found['merge']:.0f} µs"),
-        ("two shards side by side against one", f"{found['speedup']:.2f} times as fast"),
+        ("a shard's start: its process, its imports, its first calls", f"{found['start']:.1f} s"),
         ("a bootstrap replicate of a mean, per model and item", f"{1e9 * found['bootstrap']:.2f} ns"),
         ("the interval of Krippendorff's alpha (B = 1,000), per item", f"{1e6 * found['alpha']:.1f} µs"),
     ]

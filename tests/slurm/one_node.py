@@ -20,7 +20,9 @@ from pathlib import Path
 
 CONF = Path("/etc/slurm/slurm.conf")
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scancel")
+MINE = "# one_node.py"  # how the file begins, then the folder and the process that started it
 CONFIGURATION = """\
+{mine} {folder} {owner}
 ClusterName=one
 SlurmctldHost={host}(127.0.0.1)
 SlurmUser=root
@@ -58,6 +60,7 @@ def reason() -> str:
         return f"no {', '.join(missing)}: install slurmctld, slurmd, slurm-client and munge"
     if os.geteuid() != 0:
         return "Slurm's daemons are started as root"
+    _clear_what_a_killed_run_left()
     if CONF.exists():
         return f"{CONF} is there already: this machine has a Slurm of its own"
     return ""
@@ -78,6 +81,16 @@ def one_node():
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _clear_what_a_killed_run_left():
+    """End the daemons of a run whose own process is gone, and remove its configuration."""
+    with contextlib.suppress(OSError, ValueError):
+        head = CONF.read_text().splitlines()[0].removeprefix(MINE).split()
+        if CONF.read_text().startswith(MINE) and not Path(f"/proc/{int(head[1])}").exists():
+            _stop(Path(head[0]))
+            CONF.unlink()
+            shutil.rmtree(head[0], ignore_errors=True)
+
+
 def _configure(folder: Path):
     for name in ("state", "spool"):
         (folder / name).mkdir()
@@ -89,6 +102,8 @@ def _configure(folder: Path):
     CONF.parent.mkdir(parents=True, exist_ok=True)
     CONF.write_text(
         CONFIGURATION.format(
+            mine=MINE,
+            owner=os.getpid(),
             host=socket.gethostname().split(".")[0],
             folder=folder,
             ports=_free_ports(4),
