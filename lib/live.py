@@ -8,13 +8,12 @@ import argparse
 import importlib
 import importlib.util
 import sys
-from collections import Counter
 from types import SimpleNamespace
 
 import pandas as pd
 
 from lib.chain import notebooks
-from lib.models import BudgetError, Ledger, check_estimate, estimate
+from lib.models import BudgetError, Ledger, check_estimate, estimate, spent_in
 from lib.params import ParamsError, profile_params, study_params
 from lib.paths import STUDIES, from_root
 from lib.sources import budget_for, live_endpoint
@@ -46,16 +45,12 @@ def check_live(study: str, *, smoke: bool = False, out="build/live") -> None:
     Raises EndpointError or BudgetError (both ValueError), or ParamsError.
     """
     live_endpoint(PROFILE).key()
-    total, spent = None, Counter()
+    total = None
     for name in live_studies(study):
         frame = estimate_study(name, smoke=smoke, out=out)
         total = frame.loc[[("total", "")]] if total is None else total + frame.loc[[("total", "")]]
-        ledger = from_root(out) / "ledgers" / f"{name}.sqlite"
-        if ledger.is_file():
-            with Ledger(ledger, readonly=True) as known:
-                spent.update(known.spent()["total"])
     if total is not None:
-        check_estimate(total, budget_for(PROFILE, [], out), spent)
+        check_estimate(total, budget_for(PROFILE, [], out), spent_in(from_root(out) / "ledgers"))
 
 
 def live_studies(study: str) -> list[str]:

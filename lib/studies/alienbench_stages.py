@@ -7,11 +7,10 @@ from pathlib import Path
 import pandas as pd
 
 from lib.archive import Archive
+from lib.asking import ask_all
 from lib.files import write_text_atomic
-from lib.models import Ledger, run_stage
 from lib.models.replies import labels_from_reply
-from lib.paths import from_root
-from lib.sources import budget_for, check_source, endpoint_for
+from lib.sources import check_source
 from lib.studies import alienbench
 from lib.studies.alienbench_requests import (generation_requests, generations_frame, judge_requests, labels_frame,
                                              samples)
@@ -42,7 +41,7 @@ def generate(p, *, source: str, profile: str, out, mirror: str = "") -> Stage:
     people = p.n_human if source == "simulated" else 0
     requests = generation_requests(p.subjects, counts, seed=p.seed, temperature=p.temperature,
                                    max_tokens=p.max_tokens, n_human=people)
-    replies, report = _ask(requests, "generating", source=source, profile=profile, out=out)
+    replies, report = ask_all("alienbench", requests, "generating", source=source, profile=profile, out=out)
     table, texts = generations_frame(requests, replies)
     return Stage(table, dict(zip(table["generation_id"], texts)), report)
 
@@ -59,9 +58,9 @@ def judge(p, generations: pd.DataFrame, texts: dict, *, source: str, profile: st
     requests = judge_requests(generations, [texts[key] for key in generations["generation_id"]], p.judges,
                               max_tokens=p.judge_max_tokens)
     features = list(p.features)
-    replies, report = _ask(requests, "judging", source=source, profile=profile, out=out,
-                           parse=lambda text: labels_from_reply(text, features),
-                           retries_on_invalid=p.retries_on_invalid)
+    replies, report = ask_all("alienbench", requests, "judging", source=source, profile=profile, out=out,
+                              parse=lambda text: labels_from_reply(text, features),
+                              retries_on_invalid=p.retries_on_invalid)
     return Stage(labels_frame(requests, replies, features), report=report)
 
 
@@ -89,15 +88,6 @@ def write_texts(path, texts: dict) -> Path:
 def read_texts(path) -> dict:
     """{generation id: description}, as `write_texts` wrote it."""
     return {row["generation_id"]: row["text"] for row in alienbench.read_jsonl(Path(path))}
-
-
-def _ask(requests, label, *, source, profile, out, **options):
-    """Run a stage against its endpoint, every reply in the study's ledger: (replies, report)."""
-    with endpoint_for(source, "alienbench", profile) as endpoint:
-        budget = budget_for(profile, {request.model for request in requests}, out)
-        with Ledger(from_root(out) / "ledgers" / "alienbench.sqlite", wait=60) as ledger:
-            result = run_stage(requests, endpoint, ledger, budget=budget, label=label, **options)
-            return list(result.replies), result.report  # replies are read from the ledger, while it is open
 
 
 def _from_archive(p, counts, mirror) -> tuple[Stage, Stage]:

@@ -2,7 +2,6 @@
 baselines."""
 
 import re
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
 from types import SimpleNamespace
@@ -10,13 +9,12 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 
+import lib.asking
 from lib.archive import Archive
 from lib.connections import Query, fault, parse_answer, path_key, path_text
-from lib.models import Ledger, Reply, StageResult, run_stage
-from lib.models.results import judge as judge_reply
+from lib.models import Reply, StageResult
 from lib.params import study_params
 from lib.paths import from_root
-from lib.sources import budget_for, check_source, endpoint_for
 from lib.studies.create import PATH_COLUMNS, load_answers, path_strength
 from lib.studies.create_judging import read_class_sizes, read_factuality, read_trace, specificity
 from lib.studies.create_requests import (baseline_items, baseline_requests, follow_ups, generation_requests,
@@ -238,52 +236,21 @@ def _path_rows(name: str, query: Query, samples) -> list:
     return rows
 
 
-@contextmanager
 def asking(p, *, source: str, profile: str, out, ledger: str = "create"):
-    """Yield ask(requests, label, **options) -> StageResult: stages against one endpoint, every reply in
-    ledgers/<ledger>.sqlite, within the profile's budget for all models that `p` names. Notebooks that may run
+    """`lib.asking.asking` for this study: every reply in ledgers/<ledger>.sqlite, within the profile's budget for all models that `p` names. Notebooks that may run
     side by side need ledgers of their own: one process writes a ledger at a time."""
-    check_source(source)
     models = {subject["model"] for subject in getattr(p, "subjects", {}).values()}
     models |= {getattr(p, name, "") for name in ("judge", "query_writer", "trace_reader")} - {""} | {
         *getattr(p, "judges", ())
     }
-    with endpoint_for(source, "create", profile) as endpoint:
-        budget = budget_for(profile, models, out)
-        with Ledger(from_root(out) / "ledgers" / f"{ledger}.sqlite") as kept:
-            yield lambda requests, label, **options: run_stage(
-                requests, endpoint, kept, budget=budget, label=label, **options
-            )
+    return lib.asking.asking("create", models, source=source, profile=profile, out=out, ledger=ledger)
 
 
-def in_process(requests, label: str = "", *, parse=None, retries_on_invalid: int = 2) -> StageResult:
+def in_process(requests, label: str = "", **options) -> StageResult:
     """What `ask` gives in the demo, without server and ledger: for a notebook that is run on its own."""
     from lib.simulate.create import respond  # only here and in the server is the simulator needed
 
-    replies = []
-    for request in requests:
-        for attempt in range(retries_on_invalid + 1):
-            said = respond(request.body(attempt))
-            row = {"text": said.text, "finish_reason": said.finish_reason, "refusal": None, "reasoning": None,
-                   "reasoning_tokens": said.reasoning_tokens}
-            parsed, repairs, reason, _ = judge_reply(row, parse)
-            if reason is None:
-                break
-        replies.append(
-            Reply(
-                request.key,
-                request,
-                said.text if reason is None else "",
-                parsed,
-                repairs,
-                reason,
-                request.model,
-                attempts=attempt + 1,
-                sample=request.sample,
-                raw=said.text,
-            )
-        )
-    return StageResult(replies, None)
+    return lib.asking.in_process(respond, requests, **options)
 
 
 @cache

@@ -14,14 +14,11 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 
+from lib.asking import ask_all
 from lib.files import write_text_atomic
 from lib.models.errors import InvalidReply
-from lib.models.ledger import Ledger
 from lib.models.results import Reply
-from lib.models.stage import run_stage
 from lib.params import study_params
-from lib.paths import from_root
-from lib.sources import budget_for, check_source, endpoint_for
 from lib.studies.metanym import KEYS, SCORES, Game, MetanymError, build_game
 from lib.studies.metanym_evaluation import parse_batch, parse_evaluation
 from lib.studies.metanym_gpqa import lenient_answer, merge_stages
@@ -176,12 +173,8 @@ def _ask(requests, label, parse, p, source, profile, out, every=None):
         return [_in_process(request, every or (lambda _, text: parse(text) if parse else text),
                             p.retries_on_invalid)
                 for request in requests], None
-    with endpoint_for(check_source(source), "metanym", profile) as endpoint:
-        budget = budget_for(profile, {request.model for request in requests}, out)
-        with Ledger(from_root(out) / "ledgers" / "metanym.sqlite") as ledger:
-            result = run_stage(requests, endpoint, ledger, budget=budget, label=label, parse=parse,
-                               retries_on_invalid=p.retries_on_invalid)
-            return list(result.replies), result.report
+    return ask_all("metanym", requests, label, source=source, profile=profile, out=out, parse=parse,
+                   retries_on_invalid=p.retries_on_invalid)
 
 
 def _in_process(request, parse, retries: int) -> Reply:

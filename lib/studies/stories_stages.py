@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from lib.models import Ledger, Request, run_stage
+from lib.asking import ask_all
+from lib.models import Request
 from lib.models.replies import score_from_reply
 from lib.paths import DATA, from_root
-from lib.sources import budget_for, check_source, endpoint_for
+from lib.sources import check_source
 from lib.studies import stories
 from lib.studies.stories import DIMENSIONS, HIGHEST, HUMAN, LOWEST, StoriesError
 
@@ -53,7 +54,7 @@ def generate(p, *, source: str, profile: str, out, mirror: str = "") -> Stage:
         return Stage(stories.load_archive(mirror).texts)
     plan, given = _plan(p, source, mirror)
     requests = [story_request(p, row) for row in plan if row["story"] not in given]
-    written, report = _ask(requests, "writing", source=source, profile=profile, out=out)
+    written, report = ask_all("stories", requests, "writing", source=source, profile=profile, out=out)
     rows = [{**row, "language": "en", "text": given[row["story"]]} for row in plan if row["story"] in given]
     rows += [
         {**request.tag, "language": "en", "text": reply.text.strip()}
@@ -62,7 +63,7 @@ def generate(p, *, source: str, profile: str, out, mirror: str = "") -> Stage:
     ]
     if p.translate:
         wanted = [translation_request(p, row) for row in rows]
-        turned, _ = _ask(wanted, "translating", source=source, profile=profile, out=out)
+        turned, _ = ask_all("stories", wanted, "translating", source=source, profile=profile, out=out)
         rows += [
             {**request.tag, "language": "it", "text": reply.text.strip()}
             for request, reply in zip(wanted, turned, strict=True)
@@ -154,7 +155,8 @@ def judge(p, texts: pd.DataFrame, *, source: str, profile: str, out, mirror: str
         made = stories.load_archive(mirror).judgements
         return Stage(made[made["language"] == "en"].reset_index(drop=True))
     requests = judge_requests(p, texts)
-    replies, report = _ask(
+    replies, report = ask_all(
+        "stories",
         requests,
         "judging",
         source=source,
@@ -256,12 +258,3 @@ def _questions(text) -> dict:
         .replace("{text}", text)
         for name, entry in dimensions().items()
     }
-
-
-def _ask(requests, label, *, source, profile, out, **options):
-    """Run a stage against its endpoint, every reply in the study's ledger: (replies, report)."""
-    with endpoint_for(source, "stories", profile) as endpoint:
-        budget = budget_for(profile, {request.model for request in requests}, out)
-        with Ledger(from_root(out) / "ledgers" / "stories.sqlite") as ledger:
-            result = run_stage(requests, endpoint, ledger, budget=budget, label=label, **options)
-            return list(result.replies), result.report  # read while the ledger is open

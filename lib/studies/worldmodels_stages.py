@@ -4,13 +4,12 @@ import functools
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pandas as pd
 
-from lib.models import Ledger, Reply, StageResult, run_stage
-from lib.models.results import judge as judge_reply
+import lib.asking
+from lib.models import StageResult
 from lib.params import study_params
 from lib.paths import from_root
 from lib.posg.criteria import semantics
@@ -18,7 +17,6 @@ from lib.posg.lanes import LaneOne, lane_one
 from lib.posg.model import POSG, from_document
 from lib.posg.sandbox import run_candidate
 from lib.posg.scenarios import corpus
-from lib.sources import budget_for, check_source, endpoint_for
 from lib.studies.worldmodels import (
     KEYS,
     TRACKS,
@@ -183,35 +181,17 @@ def read_table(path) -> pd.DataFrame:
     return pd.read_csv(from_root(path), keep_default_na=False, na_values={"flag": ["nan"]})
 
 
-@contextmanager
 def asking(p, *, source: str, profile: str, out):
-    """Yield ask(requests, label, **options) -> StageResult: stages against one endpoint, every reply in the study's
-    ledger, within the profile's budget for the models that `p` names."""
-    check_source(source)
+    """`lib.asking.asking` for this study and the models that `p` names."""
     named = {*getattr(p, "subjects", {}), *filter(None, [getattr(p, "judge", None)])}
-    with endpoint_for(source, "worldmodels", profile) as endpoint:
-        budget = budget_for(profile, named, out)
-        with Ledger(from_root(out) / "ledgers" / "worldmodels.sqlite") as ledger:
-            yield lambda requests, label, **options: run_stage(requests, endpoint, ledger, budget=budget, label=label,
-                                                               **options)
+    return lib.asking.asking("worldmodels", named, source=source, profile=profile, out=out)
 
 
-def in_process(requests, label: str = "", *, parse=None, retries_on_invalid: int = 2) -> StageResult:
+def in_process(requests, label: str = "", **options) -> StageResult:
     """What `ask` gives in the demo, without server and ledger: for a notebook that is run on its own."""
     from lib.simulate.worldmodels import respond  # only here and in the server is the simulator needed
 
-    replies = []
-    for request in requests:
-        for attempt in range(retries_on_invalid + 1):
-            said = respond(request.body(attempt))
-            row = {"text": said.text, "finish_reason": said.finish_reason, "refusal": None, "reasoning": None,
-                   "reasoning_tokens": said.reasoning_tokens}
-            parsed, repairs, reason, _ = judge_reply(row, parse)
-            if reason is None:
-                break
-        replies.append(Reply(request.key, request, said.text if reason is None else "", parsed, repairs, reason,
-                             request.model, attempts=attempt + 1, sample=request.sample, raw=said.text))
-    return StageResult(replies, None)
+    return lib.asking.in_process(respond, requests, **options)
 
 
 @functools.cache
