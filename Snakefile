@@ -8,12 +8,12 @@ import json
 import os
 
 from lib.chain import check_params, notebooks
-from lib.params import profile_params
-from lib.paths import ROOT, STUDIES, from_root, shown
+from lib.params import is_small, profile_params, run_folder
+from lib.paths import ROOT, STUDIES, shown
 
 PROFILE = config.get("profile", "demo")
-SMOKE = str(config.get("smoke", "0")) not in ("0", "", "false", "False")
-OUT = from_root(config.get("build") or f"build/{PROFILE}{'-smoke' if SMOKE else ''}")
+SMOKE = is_small(config.get("smoke", "0"))
+OUT = run_folder(PROFILE, SMOKE, config.get("build", ""))
 BOOKS = notebooks(config.get("study", "all"), PROFILE)
 SHOWN = [study for study in STUDIES if any(book.study == study for book in BOOKS)]
 SOURCE = profile_params(PROFILE)["source"]

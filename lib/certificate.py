@@ -27,7 +27,7 @@ from lib.certificate_page import crate, page, pdf
 from lib.compare import Change, compare
 from lib.files import write_text_atomic
 from lib.page import figures_folder
-from lib.params import PROFILES
+from lib.params import PROFILES, is_small, run_folder
 from lib.paths import ROOT, from_root, shown
 
 NAME = "codecheck.yml"
@@ -213,8 +213,7 @@ def main(arguments=None) -> int:
 
 
 def _write(options) -> int:
-    smoke = str(options.smoke) not in ("", "0", "false", "False")
-    out = from_root(options.build or f"build/{options.profile}{'-smoke' if smoke else ''}")
+    smoke, out = is_small(options.smoke), run_folder(options.profile, options.smoke, options.build)
     bundle = write(options.profile, out, smoke=smoke, checker=options.checker)
     print(f"Certificate: {shown(out / 'certificate' / 'certificate.html')}   Bundle: {shown(bundle)}")
     return 0

@@ -14,7 +14,7 @@ import pandas as pd
 
 from lib.chain import notebooks
 from lib.models import BudgetError, Ledger, check_estimate, estimate, spent_in
-from lib.params import ParamsError, profile_params, study_params
+from lib.params import ParamsError, is_small, profile_params, run_folder, study_params
 from lib.paths import STUDIES, from_root
 from lib.sources import budget_for, live_endpoint
 
@@ -70,13 +70,13 @@ def main(arguments=None) -> int:
     parser.add_argument("--study", default="all", choices=("all", *STUDIES))
     parser.add_argument("--smoke", default="0")
     options = parser.parse_args(arguments)
-    smoke = str(options.smoke) not in ("", "0")
+    smoke, out = is_small(options.smoke), run_folder(PROFILE, options.smoke)
     try:
         for study in live_studies(options.study):
-            frame = estimate_study(study, smoke=smoke)
+            frame = estimate_study(study, smoke=smoke, out=out)
             print(f"{study}: what a live run would still ask\n")
             print(frame.to_string(float_format=lambda value: f"{value:,.2f}"), "\n")
-            check = budget_for(PROFILE, [], "build/live")
+            check = budget_for(PROFILE, [], out)
             try:
                 check_estimate(frame, check)
             except BudgetError as error:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from lib.paths import PARAMS, STUDIES, shown
+from lib.paths import PARAMS, STUDIES, from_root, shown
 
 PROFILES = ("demo", "released", "live")
 PROFILE_KEYS = {"source": str, "endpoint": dict, "budget": dict, "prices": dict, "expected_tokens": dict,
@@ -53,6 +53,16 @@ class _UniqueKeys(yaml.SafeLoader):
                 )
             seen.add(key if isinstance(key, str) else id(key_node))
         return super().construct_mapping(node, deep)
+
+
+def is_small(smoke) -> bool:
+    """Whether SMOKE asks for the small run: anything but empty, 0 or false does."""
+    return str(smoke) not in ("", "0", "false", "False")
+
+
+def run_folder(profile: str, smoke=0, build: str = "") -> Path:
+    """Where a run writes: `build` where it is named, else build/<profile>, with -smoke for the small run."""
+    return from_root(build or f"build/{profile}{'-smoke' if is_small(smoke) else ''}")
 
 
 def profile_params(profile: str) -> dict:

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from lib.archive import mirror_folder
 from lib.chain import check_params, notebooks
-from lib.params import PROFILES
-from lib.paths import ROOT, STUDIES, from_root, shown
+from lib.params import PROFILES, is_small, run_folder
+from lib.paths import ROOT, STUDIES, shown
 
 NOTHING = "Nothing to be done"
 VERBOSE = os.environ.get("VERBOSE", "") not in ("", "0")
@@ -24,8 +24,7 @@ VERBOSE = os.environ.get("VERBOSE", "") not in ("", "0")
 
 def main(arguments=None) -> int:
     options = _parser().parse_args(arguments)
-    smoke = str(options.smoke) not in ("", "0", "false", "False")
-    out = from_root(options.build or f"build/{options.profile}{'-smoke' if smoke else ''}")
+    smoke, out = is_small(options.smoke), run_folder(options.profile, options.smoke, options.build)
     try:
         books = notebooks(options.study, options.profile)
         for study in dict.fromkeys(book.study for book in books):

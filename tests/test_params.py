@@ -52,6 +52,13 @@ def test_missing_file_and_unknown_names(folder):
         study_params("alienbench", "dmo")
 
 
+def test_one_reading_of_smoke_and_one_place_for_a_run():
+    assert [params.is_small(value) for value in ("1", 1, True, "yes", "0", 0, "", "false", False)] == [True] * 4 + [False] * 5
+    assert params.run_folder("demo", "1").parts[-2:] == ("build", "demo-smoke")
+    assert params.run_folder("live", "false").parts[-2:] == ("build", "live")
+    assert params.run_folder("demo", 1, "build/x").name == "x"
+
+
 def test_the_project_s_own_files_load():
     for study in ("alienbench",):
         for profile in params.PROFILES:

@@ -5,8 +5,8 @@ import sys
 import time
 
 from lib.book.gather import gather
-from lib.params import PROFILES
-from lib.paths import from_root, shown
+from lib.params import PROFILES, is_small, run_folder
+from lib.paths import shown
 
 
 def main(arguments=None) -> int:
@@ -15,8 +15,7 @@ def main(arguments=None) -> int:
     parser.add_argument("--smoke", default="0", help="1: of the small run")
     parser.add_argument("--build", default="", help="the run's folder (default: build/<profile>)")
     options = parser.parse_args(arguments)
-    small = str(options.smoke) not in ("", "0", "false", "False")
-    out = from_root(options.build or f"build/{options.profile}{'-smoke' if small else ''}")
+    small, out = is_small(options.smoke), run_folder(options.profile, options.smoke, options.build)
     start = time.monotonic()
     try:
         run = gather(options.profile, out)

@@ -17,7 +17,6 @@ import sys
 import tempfile
 import time
 import tracemalloc
-from functools import partial
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -25,10 +24,10 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "bench")]
 
 import numpy as np  # noqa: E402
-from bench_models import FEATURES, LABELS, Server, judge_requests  # noqa: E402
+from bench_models import FEATURES, LABELS, Server, judge_requests, stage_seconds  # noqa: E402
 
 from lib.agreement import krippendorff_alpha_interval  # noqa: E402
-from lib.models import Endpoint, Ledger, labels_from_reply, run_stage  # noqa: E402
+from lib.models import Endpoint, Ledger, labels_from_reply  # noqa: E402
 from lib.params import profile_params, study_params  # noqa: E402
 from lib.resampling import bootstrap  # noqa: E402
 from lib.shards import Shard, ask_share, merge  # noqa: E402
@@ -36,24 +35,6 @@ from lib.shards import Shard, ask_share, merge  # noqa: E402
 CONCURRENCY = 32
 TOKENS_OF = {"description": 1200, "judge's prompt": 2600, "judge's reply": 700}  # about AlienBench's
 MERGE_MARK = 0.05  # of SQLite's own copying: ours also checks every row and carries its cost over
-
-
-def ask(url, path, count, start=0):
-    """Seconds to ask `count` judge requests, each parsed and durable."""
-    with Ledger(path) as ledger:
-        began = time.perf_counter()
-        result = run_stage(
-            judge_requests(count, start),
-            Endpoint(url, None, concurrency=CONCURRENCY),
-            ledger,
-            parse=partial(labels_from_reply, features=FEATURES),
-            label="judging",
-            progress=False,
-        )
-        seconds = time.perf_counter() - began
-    if result.report.total("valid") != count:
-        raise RuntimeError(f"not all replies are valid: {result.report}")
-    return seconds
 
 
 def shard(url, folder, count, text):
@@ -132,9 +113,9 @@ def measure(calls):
     found = {}
     with Server() as url, tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        ask(url, folder / "warm.sqlite", 300)
-        found["asking"] = ask(url, folder / "one.sqlite", calls) / calls
-        found["again"] = ask(url, folder / "one.sqlite", calls) / calls
+        stage_seconds(url, folder / "warm.sqlite", 300)
+        found["asking"] = stage_seconds(url, folder / "one.sqlite", calls) / calls
+        found["again"] = stage_seconds(url, folder / "one.sqlite", calls) / calls
         found["disk"] = sum(path.stat().st_size for path in folder.glob("one.sqlite*")) / calls
         (folder / "few").mkdir()
         found["start"] = shards_seconds(url, folder / "few", CONCURRENCY, 1)

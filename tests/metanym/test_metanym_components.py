@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from games import ANCHOR, PLAYERS, game, ratings
 
-from lib.resampling import bootstrap_weights
 from lib.studies.metanym import SUBJECTIVE, MetanymError, build_game
 from lib.studies.metanym_components import (RATINGS, anchored_cosine, atom_table, components,
                                             consistency_table,
