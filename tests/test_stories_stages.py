@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from lib import asking
 from lib.models import InvalidReply
 from lib.params import study_params
 from lib.simulate.faults import Faults
@@ -49,7 +50,7 @@ def test_faults_on_the_way_change_nothing(p, tmp_path, monkeypatch):
         with serve((study,), faults=Faults(rate=0.2, reply_rate=0.3, slow_s=0.01)) as server:
             yield Endpoint(server.base_url, key_env=None, concurrency=16)
 
-    monkeypatch.setattr(stages, "endpoint_for", disturbed)
+    monkeypatch.setattr(asking, "endpoint_for", disturbed)
     judged = stages.judge(p, texts, source="simulated", profile="demo", out=tmp_path)
     expected = stages.demo_judgements(p, texts)[list(DIMENSIONS)]
     # a spoilt reply is asked again with another seed, so a repetition may differ by a point; most do not
