@@ -24,7 +24,7 @@ endif
 .DEFAULT_GOAL := tables
 
 tables: $(READY)
-	@$(PYTHON) -m lib.run --profile $(PROFILE) --study $(STUDY) --smoke "$(SMOKE)" --cores "$(CORES)"
+	@$(PYTHON) -m lib.run --profile "$(PROFILE)" --study "$(STUDY)" --smoke "$(SMOKE)" --cores "$(CORES)"
 
 test: $(READY)
 	@$(PYTHON) -m pytest
@@ -40,7 +40,7 @@ refresh: $(READY)
 	@$(PYTHON) -m lib.refresh $(NOTEBOOKS)
 
 live-estimate: $(READY)
-	@$(PYTHON) -m lib.live --study $(STUDY) --smoke "$(SMOKE)"
+	@$(PYTHON) -m lib.live --study "$(STUDY)" --smoke "$(SMOKE)"
 
 setup: $(READY)
 
@@ -64,13 +64,13 @@ JOBS    ?= 200
 
 .PHONY: book certificate verify-certificate tables-cluster
 book: $(READY)
-	@$(PYTHON) -m lib.book --profile $(PROFILE) --smoke "$(SMOKE)"
+	@$(PYTHON) -m lib.book --profile "$(PROFILE)" --smoke "$(SMOKE)"
 
 certificate: $(READY)
-	@$(PYTHON) -m lib.certificate write --profile $(PROFILE) --smoke "$(SMOKE)" --checker "$(CHECKER)"
+	@$(PYTHON) -m lib.certificate write --profile "$(PROFILE)" --smoke "$(SMOKE)" --checker "$(CHECKER)"
 
 verify-certificate: $(READY)
 	@$(PYTHON) -m lib.certificate verify "$(FILE)" --cores "$(CORES)"
 
 tables-cluster: $(READY)
-	@$(PYTHON) -m lib.run --profile $(PROFILE) --study $(STUDY) --smoke "$(SMOKE)" --cores $(JOBS) -- --profile profiles/$(CLUSTER) --configfile profiles/shards.yaml
+	@$(PYTHON) -m lib.run --profile "$(PROFILE)" --study "$(STUDY)" --smoke "$(SMOKE)" --cores "$(JOBS)" -- --profile "profiles/$(CLUSTER)" --configfile profiles/shards.yaml

@@ -1,25 +1,32 @@
 """One rule a notebook, each read from the notebook's own metadata; then cells, verification and their page.
 
 Options come through --config: profile (demo, released, live), study (all or one), smoke (0, 1), build (folder),
-shards (jobs that the first stage of a notebook that asks models is split into; 1: none of their own).
+shards (jobs that each of the first stages of a notebook that asks models is split into; 1: none of their own),
+stages (how many of its stages are split, one after the other).
 """
 
 import json
 import os
+import signal
 
 from lib.chain import check_params, notebooks
 from lib.params import is_small, profile_params, run_folder
 from lib.paths import ROOT, STUDIES, shown
+
+# lib.run is gone, or the terminal: stop the notebooks too (Snakemake ends after them)
+signal.signal(signal.SIGHUP, lambda *_: os.killpg(os.getpgrp(), signal.SIGINT))
 
 PROFILE = config.get("profile", "demo")
 SMOKE = is_small(config.get("smoke", "0"))
 OUT = run_folder(PROFILE, SMOKE, config.get("build", ""))
 BOOKS = notebooks(config.get("study", "all"), PROFILE)
 SHOWN = [study for study in STUDIES if any(book.study == study for book in BOOKS)]
+# what the report compares: not the studies of which the chapter across runs a few notebooks alone
+WHOLE = SHOWN if config.get("study", "all") == "all" else [config["study"]]
 SOURCE = profile_params(PROFILE)["source"]
 MIRROR = os.environ.get("COMPENDIUM_MIRROR", "")
 VALUES = {study: check_params(study, [b for b in BOOKS if b.study == study], PROFILE, SMOKE) for study in SHOWN}
-SHARDS = int(config.get("shards", 1))
+SHARDS, STAGES = int(config.get("shards", 1)), int(config.get("stages", 1))
 CELLS = {book.rule: OUT / "cells" / book.study / f"{book.name}.csv" for book in BOOKS}
 
 
@@ -35,9 +42,9 @@ def parameters_of(book):
 
 
 def shards_of(book):
-    """The marker that a notebook's shards are merged; none where it asks no models or is not split."""
+    """The folders of a notebook's shards, one a stage; none where it asks no models or is not split."""
     asks = SHARDS > 1 and SOURCE != "archive" and "source" in book.parameters
-    return [OUT / "ledgers" / "shards" / book.rule / "merged.done"] if asks else []
+    return [OUT / "ledgers" / "shards" / book.rule / str(stage + 1) for stage in range(STAGES)] if asks else []
 
 
 rule tables:
@@ -58,7 +65,7 @@ for book in BOOKS:
             needs=book.inputs(OUT),
             # a notebook with the parameter `cells` reads those of the study's notebooks before it
             cells=before if "cells" in book.parameters else [],
-            shards=shards_of(book),
+            shards=[folder / "merged.done" for folder in shards_of(book)[-1:]],
         output:
             book.outputs(OUT),
         params:
@@ -67,39 +74,40 @@ for book in BOOKS:
         message:
             f"{book.study}/{book.name}"
         shell:
-            "python -m lib.execute {params.notebook:q} {output[0]:q} {params.values:q}"
+            "exec python -m lib.execute {params.notebook:q} {output[0]:q} {params.values:q}"
 
 
-    if shards_of(book):
+    for folder in shards_of(book):
 
         rule:
             name:
-                f"{book.rule}_shard"
+                f"{book.rule}_shard_{folder.name}"
             input:
                 code=book.code_inputs(),
                 needs=book.inputs(OUT),
+                before=[other / "merged.done" for other in shards_of(book) if int(other.name) < int(folder.name)][-1:],
             output:
-                OUT / "ledgers" / "shards" / book.rule / f"{{shard}}-of-{SHARDS}.done",
+                folder / f"{{shard}}-of-{SHARDS}.done",
             params:
                 values=json.dumps(parameters_of(book)),
                 notebook=shown(book.path),
-                folder=str(OUT / "ledgers" / "shards" / book.rule),
+                folder=str(folder),
             message:
-                f"{book.study}/{book.name}, shard {{wildcards.shard}} of {SHARDS}"
+                f"{book.study}/{book.name}, stage {folder.name}, shard {{wildcards.shard}} of {SHARDS}"
             shell:
                 f"python -m lib.shards ask {{params.notebook:q}} {{params.values:q}} {{params.folder:q}} {{wildcards.shard}}/{SHARDS}"
 
         rule:
             name:
-                f"{book.rule}_merge"
+                f"{book.rule}_merge_{folder.name}"
             input:
-                [OUT / "ledgers" / "shards" / book.rule / f"{i}-of-{SHARDS}.done" for i in range(SHARDS)],
+                [folder / f"{i}-of-{SHARDS}.done" for i in range(SHARDS)],
             output:
-                shards_of(book),
+                folder / "merged.done",
             params:
-                folder=str(OUT / "ledgers" / "shards" / book.rule),
+                folder=str(folder),
             message:
-                f"{book.study}/{book.name}, {SHARDS} shards merged"
+                f"{book.study}/{book.name}, stage {folder.name}, {SHARDS} shards merged"
             shell:
                 "python -m lib.shards merge {params.folder:q}"
 
@@ -107,10 +115,10 @@ for book in BOOKS:
 rule verify:
     input:
         cells=list(CELLS.values()),
-        published=[f"data/published/{study}.csv" for study in SHOWN],
-        contradictions=[path for study in SHOWN
+        published=[path for study in WHOLE if os.path.exists(ROOT / (path := f"data/published/{study}.csv"))],
+        contradictions=[path for study in WHOLE
                         if os.path.exists(ROOT / (path := f"data/published/{study}_contradictions.yaml"))],
-        code=["lib/verify.py", "lib/report.py", "lib/cells.py"],
+        code=["lib/verify.py", "lib/report.py", "lib/cells.py", "lib/compare.py", "lib/tables.py"],
     output:
         OUT / "cells.csv",
         OUT / "derived.csv",
@@ -119,7 +127,7 @@ rule verify:
         OUT / "verification.html",
     params:
         profile=PROFILE,
-        studies=",".join(SHOWN),
+        studies=",".join(WHOLE),
         out=str(OUT),
     message:
         "verification"

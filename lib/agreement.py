@@ -14,6 +14,7 @@ from lib.numeric import check_replicates, chunk_sizes
 from lib.resampling import Interval, bootstrap_counts, percentile_interval
 
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
+EDGE_SLACK = 1e-12  # 1 - 0.6 is 0.4, whatever binary fractions say
 BANDS = ((0.80, "Excellent"), (0.60, "Good"), (0.40, "Moderate"), (0.20, "Fair"), (-np.inf, "Poor"))
 
 
@@ -84,11 +85,11 @@ def landis_koch(value: float) -> str:
 
     Lower bounds 0.20, 0.40, 0.60 and 0.80 belong to the upper band, as in the AlienBench paper's Table 7
     (Landis and Koch's own words for the same bands are slight, fair, moderate, substantial and almost
-    perfect).
+    perfect). A value that falls short of a bound by rounding error alone (1e-12) reaches it.
     """
     if np.isnan(value):
         return "Undefined"
-    return next(name for bound, name in BANDS if value >= bound)
+    return next(name for bound, name in BANDS if value >= bound - EDGE_SLACK)
 
 
 def _plain(values):

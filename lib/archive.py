@@ -5,12 +5,14 @@ size and sha256. A file is handed out only when its sha256 is the pinned one.
 """
 
 import csv
-import hashlib
+import io
 import os
+import re
 from functools import cache
 from pathlib import Path
 from urllib.parse import quote
 
+from lib.files import read_utf8, sha256
 from lib.paths import DATA, ROOT
 
 SOURCES = DATA / "sources.csv"
@@ -34,28 +36,30 @@ def mirror_folder(mirror=None) -> Path | None:
     for candidate in (Path(name), ROOT / name):
         if candidate.is_dir():
             return candidate.resolve()
-    raise ArchiveError(f"{MIRROR_VARIABLE}={name}: no such folder; name the folder that holds alienbench/, stories/, …"
-                       " or leave it unset to download")
+    raise ArchiveError(f"{MIRROR_VARIABLE}={name}: no such folder; name the folder that holds alienbench/, "
+                       "stories/, … or leave it unset to download")
 
 
 @cache
 def sources(path: Path | None = None) -> dict:
     """The pinned files: {archive: {path in the mirror: row}}, each row a dict with `COLUMNS`.
 
-    Raises ArchiveError where the table lacks a column or pins one path twice.
+    Raises ArchiveError where the table cannot be read, lacks a column or an entry, or pins one path twice.
     """
     path = Path(path or SOURCES)
-    with path.open(newline="", encoding="utf-8") as handle:
-        reader = csv.DictReader(handle)
-        missing = [name for name in COLUMNS if name not in (reader.fieldnames or [])]
-        if missing:
-            raise ArchiveError(f"{path.name}: lacks the column {missing[0]!r}; needed: {', '.join(COLUMNS)}")
-        table = {}
-        for line, row in enumerate(reader, 2):
-            files = table.setdefault(row["archive"], {})
-            if row["path"] in files:
-                raise ArchiveError(f"{path.name}, line {line}: {row['path']} is pinned twice")
-            files[row["path"]] = row
+    reader = csv.DictReader(io.StringIO(read_utf8(path, ArchiveError, "a CSV file")))
+    missing = [name for name in COLUMNS if name not in (reader.fieldnames or [])]
+    if missing:
+        raise ArchiveError(f"{path.name}: lacks the column {missing[0]!r}; needed: {', '.join(COLUMNS)}")
+    table = {}
+    for line, row in enumerate(reader, 2):
+        if any(row[name] is None for name in COLUMNS) or not re.fullmatch("[0-9a-f]{64}", row["sha256"]):
+            raise ArchiveError(f"{path.name}, line {line}: should hold {', '.join(COLUMNS)}, the last of 64 "
+                               "hexadecimal digits")
+        files = table.setdefault(row["archive"], {})
+        if row["path"] in files:
+            raise ArchiveError(f"{path.name}, line {line}: {row['path']} is pinned twice")
+        files[row["path"]] = row
     return table
 
 
@@ -93,11 +97,11 @@ class Archive:
         local = self.mirror / self.name / path
         if not local.is_file():
             raise ArchiveError(f"{self.name}/{path}: not in the mirror folder. {self._ways(row)}")
-        found = hashlib.sha256(local.read_bytes()).hexdigest()
+        found = sha256(local)
         if found != row["sha256"]:
             raise ArchiveError(
-                f"{self.name}/{path}: sha256 is {found[:12]}…, pinned is {row['sha256'][:12]}…: the file was changed "
-                f"or is of another release. {self._ways(row)}"
+                f"{self.name}/{path}: sha256 is {found[:12]}…, pinned is {row['sha256'][:12]}…: the file was "
+                f"changed or is of another release. {self._ways(row)}"
             )
         return local
 

@@ -22,8 +22,8 @@ def asking(study: str, models, *, source: str, profile: str, out, ledger: str | 
     with endpoint_for(check_source(source), study, profile) as endpoint:
         budget = budget_for(profile, models, out)
         with Ledger(from_root(out) / "ledgers" / f"{ledger or study}.sqlite", wait=WAIT) as kept:
-            yield lambda requests, label, **options: run_stage(requests, endpoint, kept, budget=budget, label=label,
-                                                               **options)
+            yield lambda requests, label, **options: run_stage(
+                requests, endpoint, kept, budget=budget, label=label, **options)
 
 
 def ask_all(study: str, requests, label: str, *, source: str, profile: str, out, **options) -> tuple:

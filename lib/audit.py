@@ -184,10 +184,10 @@ def consistent_sd(printed, decimals: int, total: int, n: int, step: float = 1.0,
     return (last >= first) and (last > first or first % 2 == total % 2)
 
 
-def printed_mean(values, decimals, weights=None) -> Printed:
-    """The (weighted) mean of printed numbers values[i]; its range follows from each one's rounding."""
+def printed_mean(values, decimals) -> Printed:
+    """The mean of printed numbers values[i]; its range follows from each one's rounding."""
     lo, hi = printed_range(values, decimals)
-    return Printed(*(float(np.average(part, weights=weights)) for part in (np.asarray(values), lo, hi)))
+    return Printed(*(float(np.mean(part)) for part in (np.asarray(values), lo, hi)))
 
 
 def printed_difference(first, second, first_decimals: int, second_decimals: int) -> Printed:
@@ -202,13 +202,6 @@ def printed_ratio(first, second, first_decimals: int, second_decimals: int, scal
     if b_lo <= 0 or a_lo < 0:
         raise ValueError(f"the ratio needs positive numbers, got {first} / {second}")
     return Printed(*(float(scale * part) for part in (first / second, a_lo / b_hi, a_hi / b_lo)))
-
-
-def printed_mad(first, second, decimals: int) -> Printed:
-    """Mean absolute difference of two printed columns first[i], second[i] with the same decimals."""
-    gap = np.abs(np.asarray(first, dtype=float) - np.asarray(second, dtype=float))
-    unit = 10.0 ** -decimals
-    return Printed(float(gap.mean()), float(np.maximum(gap - unit, 0).mean()), float((gap + unit).mean()))
 
 
 def printed_correlation(first, second, method: str = "spearman") -> Printed:
@@ -329,11 +322,6 @@ def detectable_rank_biserial(n_first: int, n_second: int, alpha: float, power: f
     """
     error = np.sqrt((n_first + n_second + 1) / (3 * n_first * n_second))
     return float((stats.norm.ppf(1 - alpha / 2) + stats.norm.ppf(power)) * error)
-
-
-def percentile_error(sd: float, B: int, level: float = 0.025) -> float:
-    """Standard error of a percentile bound over `B` normal replicates with that standard deviation."""
-    return float(np.sqrt(level * (1 - level) / B) * sd / stats.norm.pdf(stats.norm.ppf(level)))
 
 
 def _orders(column: np.ndarray) -> list[np.ndarray]:

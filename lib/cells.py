@@ -4,12 +4,14 @@ The printed side lies in data/published/<study>.csv, the computed side is writte
 `lib.page.Page` into build/<profile>/. Both share `ADDRESS` and `VALUES`.
 """
 
+import io
+import operator
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import yaml
 
+from lib.files import read_utf8, read_yaml
 from lib.paths import DATA, shown
 
 ADDRESS = ["study", "exhibit", "row", "column"]
@@ -17,7 +19,10 @@ VALUES = ["value", "lo", "hi", "decimals", "note"]
 COMPUTED = [*ADDRESS, *VALUES, "notebook", "cell"]
 PUBLISHED = [*ADDRESS, *VALUES, "place", "kind", "tolerance", "archive"]
 KINDS = ("exact", "monte-carlo", "bound")
-COVERS = ("same", "other run", "none")
+COVERS = ("same", "other run", "none", "design")  # design: a constant or choice that no data could show
+# how the note of a bound begins; the longer signs first
+SIGNS = {"<=": operator.le, ">=": operator.ge, "≤": operator.le, "≥": operator.ge,
+         "<": operator.lt, ">": operator.gt}
 NUMERIC = {"value": float, "lo": float, "hi": float, "decimals": "Int64"}
 
 
@@ -28,33 +33,37 @@ class CellsError(ValueError):
 def read_cells(path) -> pd.DataFrame:
     """A cells CSV with typed columns (`value`, `lo`, `hi` float, NaN where empty; `decimals` Int64; text else).
 
-    Raises CellsError for a missing file or column, a value that is no number, or an address given twice.
+    Raises CellsError for a missing file or column, a value that is no number, an address with an empty part or
+    blanks around one, and an address given twice.
     """
-    path = Path(path)
+    text = read_utf8(path, CellsError, "a CSV file")
     try:
-        frame = pd.read_csv(path, dtype=str, keep_default_na=False)
-    except FileNotFoundError:
-        raise CellsError(f"{shown(path)}: no such file; it should hold the columns {', '.join(ADDRESS + VALUES)}"
-                         ) from None
-    except pd.errors.ParserError as error:
-        raise CellsError(f"{shown(path)}: not a CSV file: {error}") from None
+        frame = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)
+        if not isinstance(frame.index, pd.RangeIndex):
+            raise pd.errors.ParserError("its rows have more entries than the first line has names")
+    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        raise CellsError(f"{shown(path)}: not a CSV file: {str(error).strip()}; it should hold the columns "
+                         f"{', '.join(ADDRESS + VALUES)}") from None
     missing = [name for name in ADDRESS + VALUES if name not in frame.columns]
     if missing:
         raise CellsError(f"{shown(path)}: lacks the column {missing[0]!r}")
     for name, kind in {**NUMERIC, "tolerance": float}.items():
         if name in frame.columns:
             frame[name] = _numbers(frame[name], name, kind, path)
-    repeated = frame.duplicated([*ADDRESS, *({"basis"} & set(frame.columns))])
-    if repeated.any():
-        line = int(np.flatnonzero(repeated)[0])
-        raise CellsError(f"{shown(path)}, line {line + 2}: the address {address(frame.iloc[line])} is given twice")
+    for name in ADDRESS:
+        _refuse(path, frame, (frame[name] == "") | (frame[name] != frame[name].str.strip()),
+                lambda row: f"{name} is {row[name]!r}, should be a name without blanks around it")
+    _refuse(path, frame, frame.duplicated([*ADDRESS, *({"basis"} & set(frame.columns))]),
+            lambda row: f"the address {address(row)} is given twice")
     return frame
 
 
 def published(study: str) -> pd.DataFrame:
     """The printed numbers of a study (columns `PUBLISHED`), one row a number, in the order of the paper.
 
-    Raises CellsError as `read_cells`, and for a kind or an archive cover that is not a known word.
+    Raises CellsError as `read_cells`, and, naming the line, for a kind or an archive cover that is not a known
+    word, neither a value (with its decimals) nor a note that says why, half an interval, a bound whose note does
+    not begin with its sign, and a tolerance that is no Monte Carlo quantity's or is missing there.
     """
     path = DATA / "published" / f"{study}.csv"
     frame = read_cells(path)
@@ -62,11 +71,20 @@ def published(study: str) -> pd.DataFrame:
     if missing:
         raise CellsError(f"{shown(path)}: lacks the column {missing[0]!r}")
     for name, known in (("kind", KINDS), ("archive", COVERS), ("study", (study,))):
-        wrong = ~frame[name].isin(known)
-        if wrong.any():
-            line = int(np.flatnonzero(wrong)[0])
-            raise CellsError(f"{shown(path)}, line {line + 2}: {name} is {frame[name].iloc[line]!r}, "
-                             f"should be one of {', '.join(known)}")
+        _refuse(path, frame, ~frame[name].isin(known),
+                lambda row: f"{name} is {row[name]!r}, should be one of {', '.join(known)}")
+    empty, drawn = frame["value"].isna(), frame["kind"] == "monte-carlo"
+    _refuse(path, frame, empty & (frame["note"].str.strip() == ""),
+            lambda row: "the value is missing; `note` should say what the paper prints instead")
+    _refuse(path, frame, ~empty & frame["decimals"].isna(), lambda row: "decimals is empty, should be as printed")
+    _refuse(path, frame, frame["lo"].isna() != frame["hi"].isna(),
+            lambda row: "an interval needs both `lo` and `hi`")
+    _refuse(path, frame, (frame["kind"] == "bound") & ~frame["note"].str.startswith(tuple(SIGNS)),
+            lambda row: f"the note of a bound should begin with its sign, {', '.join(SIGNS)}; it is "
+                        f"{row['note']!r}")
+    _refuse(path, frame, ~drawn & frame["tolerance"].notna() | drawn & ~(frame["tolerance"] >= 0),
+            lambda row: "a monte-carlo number needs a tolerance of at least 0" if row["kind"] == "monte-carlo"
+            else "a tolerance belongs to a monte-carlo number alone")
     return frame
 
 
@@ -91,21 +109,35 @@ def address(row) -> str:
 
 
 def contradictions(study: str) -> list[dict]:
-    """The recorded contradictions of a paper with itself (empty where none are recorded)."""
+    """The recorded contradictions of a paper with itself (empty where none are recorded).
+
+    Raises CellsError where the file holds no such list, or an entry lacks a key.
+    """
     path = DATA / "published" / f"{study}_contradictions.yaml"
-    return (yaml.safe_load(path.read_text(encoding="utf-8")) or []) if path.is_file() else []
+    if not path.exists():
+        return []
+    found = read_yaml(path, CellsError, list)
+    for number, entry in enumerate(found, 1):
+        sides = [entry.get(name) for name in ("first", "second")] if isinstance(entry, dict) else []
+        if not (sides and {"id", "title", "finding"} <= entry.keys()
+                and all(isinstance(side, dict) and {"place", "quote"} <= side.keys() for side in sides)):
+            raise CellsError(f"{shown(path)}, entry {number}: should hold id, title, finding, and first "
+                             "and second with place and quote")
+    return found
 
 
 def agreement(printed, found) -> str:
     """How a computed number stands to a printed one: reproduced, within or differs.
 
     Equal at the printed rounding means nearer than half a unit of the last printed digit (a tie may round
-    either way). A bound ("p < .001") is met by any smaller number; a printed interval must agree too.
+    either way). A bound ("p < .001") is met by any number on its side; a printed interval must agree too.
+    Where nothing was computed, only a printed "no value" is met.
     """
-    pairs = [(printed[name], found[name]) for name in ("value", "lo", "hi") if not np.isnan(printed[name])]
+    if np.isnan(printed["value"]) or np.isnan(found["value"]):
+        return "reproduced" if np.isnan(printed["value"]) and np.isnan(found["value"]) else "differs"
     if printed["kind"] == "bound":
-        below = printed["note"].startswith("<")
-        return "reproduced" if (found["value"] < printed["value"]) == below else "differs"
+        return "reproduced" if SIGNS[bound_sign(printed["note"])](found["value"], printed["value"]) else "differs"
+    pairs = [(printed[name], found[name]) for name in ("value", "lo", "hi") if not np.isnan(printed[name])]
     half = 0.5 * 10.0 ** -_decimals(printed)
     # 1e-9 of a unit: a computed tie must not fail on the last binary digit
     if all(abs(value - other) <= half * (1 + 1e-9) + 1e-12 for value, other in pairs):
@@ -138,16 +170,28 @@ def value_of(cells: pd.DataFrame, exhibit: str, row: str, column: str) -> float:
     return float(part["value"].iloc[0])
 
 
+def bound_sign(note: str) -> str:
+    """The sign (of `SIGNS`) that a bound's note begins with."""
+    return next(sign for sign in SIGNS if note.startswith(sign))
+
+
 def _decimals(printed) -> int:
     return 0 if pd.isna(printed["decimals"]) else int(printed["decimals"])
 
 
-def _numbers(texts: pd.Series, name: str, kind, path: Path) -> pd.Series:
-    """Text to numbers, empty to missing; the first text that is no number is named with its line."""
+def _numbers(texts: pd.Series, name: str, kind, path) -> pd.Series:
+    """Text to numbers, empty to missing; the first that is no (finite, for decimals whole) number is named."""
     filled = texts.str.strip() != ""
-    numbers = pd.to_numeric(texts.where(filled), errors="coerce")
-    wrong = filled & numbers.isna()
+    numbers = pd.to_numeric(texts.where(filled), errors="coerce").astype(float)
+    whole = kind != float
+    wrong = filled & ~(np.isfinite(numbers) & ((numbers % 1 == 0) & (numbers >= 0) if whole else True))
+    _refuse(path, texts.to_frame(name), wrong, lambda row: f"{name} is {row[name]!r}, should be a "
+            f"{'whole number of at least 0' if whole else 'number'} or empty")
+    return numbers.astype(kind)
+
+
+def _refuse(path, frame: pd.DataFrame, wrong, why) -> None:
+    """Raise CellsError with the line of the first row that is `wrong`, and what `why` says of it."""
     if wrong.any():
         line = int(np.flatnonzero(wrong)[0])
-        raise CellsError(f"{shown(path)}, line {line + 2}: {name} is {texts.iloc[line]!r}, should be a number or empty")
-    return numbers.astype(kind)
+        raise CellsError(f"{shown(path)}, line {line + 2}: {why(frame.iloc[line])}")

@@ -1,17 +1,16 @@
-"""A certificate of a run, after CODECHECK: what was made, from what, where, and how the printed numbers
-came out.
+"""A certificate of a run, after CODECHECK: what was made, from what, where, and how the printed numbers came out.
 
-    python -m lib.certificate write --profile released     build/released/certificate/ and
-    certificate-released.zip python -m lib.certificate verify certificate-released.zip     re-runs the chain
-    afresh and says what changed
+    python -m lib.certificate write --profile released       build/released/certificate/ and its zip
+    python -m lib.certificate verify build/released/certificate-released.zip
+                                                             re-runs the chain afresh and says what changed
 
+It covers the studies of which the run's folder holds every notebook executed, and names those it does not cover.
 The folder holds codecheck.yml (CODECHECK configuration 1.0, with hashes), certificate.html, certificate.pdf
 where a Chromium is at hand, and the exhibits themselves; the zip is the same as an RO-Crate. No host name
 and no path of the machine is in either.
 """
 
 import argparse
-import hashlib
 import os
 import shutil
 import subprocess
@@ -25,12 +24,13 @@ import yaml
 from lib.certificate_facts import CertificateError, facts_of
 from lib.certificate_page import crate, page, pdf
 from lib.compare import Change, compare
-from lib.files import write_text_atomic
-from lib.page import figures_folder
+from lib.files import sha256, write_text_atomic
 from lib.params import PROFILES, is_small, run_folder
-from lib.paths import ROOT, from_root, shown
+from lib.paths import ROOT, figures_folder, from_root, shown
 
 NAME = "codecheck.yml"
+WHOLE = ("manifest", "run", "verdicts", "code", "parameters", "environment", "machine", "archives")
+LONG = 80  # characters of a value that a difference shows
 
 
 def write(profile: str, out: Path, *, smoke: bool = False, checker: str = "") -> Path:
@@ -74,7 +74,9 @@ def verify(file: Path, *, cores: str = "", build: str = "") -> tuple[dict, list[
         for path in (fresh, figures_folder(fresh)):
             shutil.rmtree(path, ignore_errors=True)
         _ledgers(run, fresh)
-        _run(run, run["studies"][0] if len(run["studies"]) == 1 else "all", fresh, cores)
+        whole = all(count["executed"] == count["notebooks"] for count in run["coverage"].values())
+        for study in ["all"] if whole else run["studies"]:
+            _run(run, study, fresh, cores)
         new = facts_of(run["profile"], fresh, smoke=run["smoke"], checker="")
         changes = compare(folder, facts["manifest"], new["manifest"], lambda name: place_of(fresh, name))
         return facts, changes, _differences(facts, new)
@@ -118,13 +120,12 @@ def read(folder: Path) -> dict:
         raise CertificateError(
             f"{NAME}: cannot be read ({type(error).__name__}); the certificate should hold it"
         ) from None
-    if not isinstance(facts, dict) or not {"manifest", "run", "verdicts"} <= set(facts):
-        raise CertificateError(
-            f"{NAME}: lacks manifest, run or verdicts; it was not written by `make certificate`"
-        )
+    lacking = [name for name in WHOLE if name not in facts] if isinstance(facts, dict) else WHOLE
+    if lacking:
+        raise CertificateError(f"{NAME}: lacks {lacking[0]}; it was not written by `make certificate`")
     for entry in facts["manifest"]:
         held = folder / entry["file"]
-        if not held.is_file() or hashlib.sha256(held.read_bytes()).hexdigest() != entry["sha256"]:
+        if not held.is_file() or sha256(held) != entry["sha256"]:
             raise CertificateError(
                 f"{entry['file']}: the copy in the bundle is not the one that {NAME} lists; the "
                 "certificate was altered after it was written"
@@ -164,32 +165,34 @@ def _run(run: dict, study: str, fresh: Path, cores: str) -> None:
 
 
 def _differences(old: dict, new: dict) -> list[str]:
-    """What differs in the run's surroundings: code, parameters, packages, archives, machine."""
-    said = []
-    for key in ("code", "environment", "machine"):
-        for name in old[key].keys() | new[key].keys():
-            before, after = old[key].get(name), new[key].get(name)
-            if isinstance(before, dict) or isinstance(after, dict):
-                before, after = before or {}, after or {}
-                said += [
-                    f"{name}, {each}: {before.get(each, 'absent')} → {after.get(each, 'absent')}"
-                    for each in sorted(before.keys() | after.keys())
-                    if before.get(each) != after.get(each)
-                ]
-            elif before != after:
-                said.append(f"{key}, {name}: {before} → {after}")
+    """What differs in the run's surroundings: files of code, parameters, packages, archives, machine, verdicts."""
+    files, said = _changed(old["code"]["files"], new["code"]["files"]), []
+    for name, before, after in files:
+        said.append(f"code: {name} {'is new' if before is None else 'is gone' if after is None else 'changed'}")
+    for key in ("parameters", "environment", "machine", "verdicts"):
+        for name, before, after in _changed(_flat(old[key]), _flat(new[key])):
+            said.append(f"{key}: {name} was {_word(before)}, is {_word(after)}")
     if old["archives"] != new["archives"]:
         said.append("archives: other commits or checksums (data/sources.csv)")
-    if old["verdicts"] != new["verdicts"]:
-        said.append(
-            "verdict counts: "
-            + "; ".join(
-                f"{study} {old['verdicts'].get(study)} → {new['verdicts'].get(study)}"
-                for study in old["verdicts"].keys() | new["verdicts"].keys()
-                if old["verdicts"].get(study) != new["verdicts"].get(study)
-            )
-        )
     return said
+
+
+def _flat(tree, at=()) -> dict:
+    """{"a.b": leaf} of nested mappings; a list is a leaf."""
+    if not isinstance(tree, dict):
+        return {".".join(map(str, at)): tree}
+    return {name: leaf for key, inner in tree.items() for name, leaf in _flat(inner, (*at, key)).items()}
+
+
+def _changed(old: dict, new: dict) -> list[tuple]:
+    """(name, before, after) of what differs; None where it is absent."""
+    pairs = [(name, old.get(name), new.get(name)) for name in dict.fromkeys([*old, *new])]
+    return [(name, before, after) for name, before, after in pairs if before != after]
+
+
+def _word(value) -> str:
+    text = "absent" if value is None else str(value)
+    return text if len(text) <= LONG else f"{text[:LONG]} …"
 
 
 def main(arguments=None) -> int:

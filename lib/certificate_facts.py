@@ -11,14 +11,13 @@ from importlib import metadata
 from pathlib import Path
 
 import pandas as pd
-import yaml
 
 from lib.archive import sources
-from lib.compare import sha256
+from lib.chain import notebooks
+from lib.files import read_yaml, sha256
 from lib.models import Ledger
-from lib.page import figures_folder
-from lib.params import profile_params
-from lib.paths import ROOT, STUDIES, shown
+from lib.params import profile_params, study_params
+from lib.paths import ROOT, STUDIES, figures_folder, shown
 from lib.verify import STATUSES
 
 VERSION = "https://codecheck.org.uk/spec/config/1.0/"
@@ -34,10 +33,14 @@ def facts_of(profile: str, out: Path, *, smoke: bool, checker: str) -> dict:
 
     Raises CertificateError where there is no finished run.
     """
-    report = _report(profile, out)
-    studies = [study for study in STUDIES if (report["study"] == study).any()]
+    report, coverage = _report(profile, out), _coverage(profile, out)
+    studies = [study for study, count in coverage.items() if count["executed"] == count["notebooks"]]
+    if not studies:
+        raise CertificateError(
+            f"{shown(out)}: no study is finished there; run `make tables PROFILE={profile}` first"
+        )
     executed = [path for path in sorted((out / "notebooks").glob("*/*.ipynb")) if path.parent.name in studies]
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    citation = read_yaml(ROOT / "CITATION.cff", CertificateError, dict)
     start, end, busy = _times(executed)
     return {
         "version": VERSION,
@@ -48,13 +51,14 @@ def facts_of(profile: str, out: Path, *, smoke: bool, checker: str) -> dict:
         },
         "manifest": manifest_of(out, studies),
         "codechecker": [_checker(checker)] if checker else [],
-        "summary": _summary(report, studies),
+        "summary": _summary(report, studies, coverage),
         "check_time": end,
         "run": {
             "name": out.name,
             "profile": profile,
             "smoke": smoke,
             "studies": studies,
+            "coverage": coverage,
             "started": start,
             "ended": end,
             "notebooks": len(executed),
@@ -62,6 +66,7 @@ def facts_of(profile: str, out: Path, *, smoke: bool, checker: str) -> dict:
         },
         "verdicts": _verdicts(report, studies),
         "code": _code(),
+        "parameters": {study: study_params(study, profile=profile, smoke=smoke) for study in studies},
         "archives": _archives(studies) if profile_params(profile)["source"] == "archive" else [],
         "ledgers": _ledgers(out),
         "environment": {"python": platform.python_version(), "packages": _packages()},
@@ -103,6 +108,19 @@ def _report(profile: str, out: Path) -> pd.DataFrame:
     return pd.read_csv(path, dtype=str, keep_default_na=False)
 
 
+def _coverage(profile: str, out: Path) -> dict:
+    """{study: {notebooks that it has under the profile, how many of them `out` holds executed}}."""
+    books = notebooks("all", profile)
+    return {
+        study: {
+            "notebooks": len(mine),
+            "executed": sum((out / "cells" / study / f"{book.name}.csv").is_file() for book in mine),
+        }
+        for study in STUDIES
+        if (mine := [book for book in books if book.study == study])
+    }
+
+
 def _comment(name: str) -> str:
     kind, _, rest = name.partition("/")
     stem = Path(rest).stem
@@ -132,11 +150,15 @@ def _verdicts(report: pd.DataFrame, studies) -> dict:
     return counts
 
 
-def _summary(report: pd.DataFrame, studies) -> str:
-    counts = report["status"].value_counts()
+def _summary(report: pd.DataFrame, studies, coverage: dict) -> str:
+    """What the certificate covers, what it does not, and how the printed numbers of what it covers came out."""
+    mine = report[report["study"].isin(studies)]
+    counts = mine["status"].value_counts()
     said = ", ".join(f"{counts[status]} {status}" for status in STATUSES if counts.get(status))
-    ran = "1 study" if len(studies) == 1 else f"{len(studies)} studies"
-    return f"{ran} executed; {len(report)} printed numbers: {said}."
+    left = [study for study in coverage if study not in studies]
+    without = f" Not covered, because not or not wholly executed: {', '.join(left)}." if left else ""
+    ran = f"Covers {', '.join(studies)}, executed from first notebook to last"
+    return f"{ran}; {len(mine)} printed numbers{f': {said}' if said else ''}.{without}"
 
 
 def _times(executed) -> tuple[str, str, float]:
@@ -156,18 +178,20 @@ def _times(executed) -> tuple[str, str, float]:
 
 
 def _code() -> dict:
-    """The commit, whether files differ from it, and one hash over everything that the chain reads."""
-    total = hashlib.sha256()
+    """The commit, whether files differ from it, a hash of each file that the chain reads, and one over all."""
+    files = {}
     for name in CODE:
         place = ROOT / name
         for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
             if path.is_file() and not {"__pycache__", ".ipynb_checkpoints"} & set(path.parts):
-                total.update(f"{path.relative_to(ROOT).as_posix()}\0{sha256(path)}\n".encode())
+                files[path.relative_to(ROOT).as_posix()] = sha256(path)
+    total = hashlib.sha256("".join(f"{name}\0{digest}\n" for name, digest in files.items()).encode())
     commit, changed = _git("rev-parse", "HEAD"), _git("status", "--porcelain", "--", *CODE)
     return {
         "commit": commit or "unknown",
         "uncommitted_changes": bool(changed) if commit else None,
         "sha256": total.hexdigest(),
+        "files": files,
     }
 
 

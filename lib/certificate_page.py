@@ -29,77 +29,44 @@ PROCESS_RUN = "https://w3id.org/ro/wfrun/process/0.5"
 
 def page(facts: dict) -> str:
     """The certificate as one self-contained page (also what the PDF is printed from)."""
-    run, verdicts = facts["run"], facts["verdicts"]
-    sections = [
-        (
-            "The run",
-            _pairs(
-                {
-                    "Profile": run["profile"] + (" (small N)" if run["smoke"] else ""),
-                    "Studies": ", ".join(run["studies"]),
-                    "Ran": f"{run['started']} to {run['ended']}",
-                    "Notebooks": f"{run['notebooks']}, {run['notebook_seconds']} s in all",
-                    "Checked by": ", ".join(
-                        f"{who['name']} {who.get('ORCID', '')}" for who in facts["codechecker"]
-                    )
-                    or "nobody has signed this certificate",
-                }
-            ),
-        ),
-        (
-            "Verdicts on the printed numbers",
-            _grid(
-                ["Study", "printed", *STATUSES, "contradicts"],
-                [[study, *counts.values()] for study, counts in verdicts.items()],
-            ),
-        ),
-        ("Code", _pairs(facts["code"])),
-        (
-            "Archives",
-            _grid(
-                ["Archive", "Repository", "Commit", "Files", "SHA-256 over all"],
-                [
-                    [
-                        each["archive"],
-                        ", ".join(each["repository"]),
-                        ", ".join(each["commit"]),
-                        each["files"],
-                        each["sha256"],
-                    ]
-                    for each in facts["archives"]
-                ],
-            )
-            if facts["archives"]
-            else "<p>None: this profile reads no archive.</p>",
-        ),
-        (
-            "Ledgers",
-            _grid(
-                ["Ledger", "Replies", "SHA-256 of what was asked and answered"],
-                [list(each.values()) for each in facts["ledgers"]],
-            )
-            if facts["ledgers"]
-            else "<p>None: no model was asked.</p>",
-        ),
-        (
-            "Machine and environment",
-            _pairs({**facts["machine"], "python": facts["environment"]["python"]})
-            + "<p class='packages'>"
-            + ", ".join(
-                f"{_esc(name)} {_esc(version)}" for name, version in facts["environment"]["packages"].items()
-            )
-            + "</p>",
-        ),
-        (
-            f"Manifest: {len(facts['manifest'])} exhibits",
-            _grid(
-                ["File", "What it is", "SHA-256"],
-                [[each["file"], each["comment"], each["sha256"]] for each in facts["manifest"]],
-            ),
-        ),
-    ]
-    body = "".join(f"<section><h2>{_esc(title)}</h2>{text}</section>" for title, text in sections)
+    code, environment = facts["code"], facts["environment"]
+    packages = ", ".join(f"{_esc(name)} {_esc(version)}" for name, version in environment["packages"].items())
+    sections = {
+        "The run": _pairs(_of_the_run(facts)),
+        "Verdicts on the printed numbers": _grid(
+            ["Study", "printed", *STATUSES, "contradicts"],
+            [[study, *counts.values()] for study, counts in facts["verdicts"].items()]),
+        "Code": _pairs({**code, "files": f"{len(code['files'])}, each with its hash in codecheck.yml"}),
+        "Archives": _grid(
+            ["Archive", "Repository", "Commit", "Files", "SHA-256 over all"],
+            [[each["archive"], ", ".join(each["repository"]), ", ".join(each["commit"]), each["files"],
+              each["sha256"]] for each in facts["archives"]],
+        ) if facts["archives"] else "<p>None: this profile reads no archive.</p>",
+        "Ledgers": _grid(
+            ["Ledger", "Replies", "SHA-256 of what was asked and answered"],
+            [list(each.values()) for each in facts["ledgers"]],
+        ) if facts["ledgers"] else "<p>None: no model was asked.</p>",
+        "Machine and environment": _pairs({**facts["machine"], "python": environment["python"]})
+        + f"<p class='packages'>{packages}</p>",
+        f"Manifest: {len(facts['manifest'])} exhibits": _grid(
+            ["File", "What it is", "SHA-256"],
+            [[each["file"], each["comment"], each["sha256"]] for each in facts["manifest"]]),
+    }
+    body = "".join(f"<section><h2>{_esc(title)}</h2>{text}</section>" for title, text in sections.items())
     return PAGE.format(title=_esc(facts["paper"]["title"]), summary=_esc(facts["summary"]), body=body)
+
+
+def _of_the_run(facts: dict) -> dict:
+    run = facts["run"]
+    signed = ", ".join(f"{who['name']} {who.get('ORCID', '')}" for who in facts["codechecker"])
+    return {
+        "Profile": run["profile"] + (" (small N)" if run["smoke"] else ""),
+        "Studies": ", ".join(f"{study} ({count['executed']} of {count['notebooks']} notebooks)"
+                             for study, count in run["coverage"].items()),
+        "Ran": f"{run['started']} to {run['ended']}",
+        "Notebooks": f"{run['notebooks']}, {run['notebook_seconds']} s in all",
+        "Checked by": signed or "nobody has signed this certificate",
+    }
 
 
 def pdf(source: Path, target: Path) -> bool:
@@ -146,26 +113,46 @@ def _described(folder: Path, facts: dict) -> ROCrate:
     crate.description = facts["summary"]
     crate.license = "https://spdx.org/licenses/MIT"
     crate.datePublished = run["ended"]
-    crate.root_dataset["conformsTo"] = crate.add(
-        ContextEntity(
-            crate,
-            PROCESS_RUN,
-            properties={"@type": "CreativeWork", "name": "Process Run Crate", "version": "0.5"},
-        )
-    )
-    files = [
-        crate.add_file(
-            folder / entry["file"],
-            entry["file"],
-            properties={
-                "name": entry["comment"],
-                "sha256": entry["sha256"],
-                "contentSize": str(entry["bytes"]),
-                "encodingFormat": TYPES.get(Path(entry["file"]).suffix, "application/octet-stream"),
-            },
-        )
-        for entry in facts["manifest"]
-    ]
+    crate.root_dataset["conformsTo"] = _entity(
+        crate, PROCESS_RUN, {"@type": "CreativeWork", "name": "Process Run Crate", "version": "0.5"})
+    files = _add_files(crate, folder, facts["manifest"])
+    software = crate.add(SoftwareApplication(crate, "#compendium", properties={
+        "name": facts["paper"]["title"],
+        "softwareVersion": facts["code"]["commit"],
+        "softwareRequirements": f"Python {facts['environment']['python']}",
+    }))
+    inputs = [crate.add_dataset(
+        f"https://github.com/{each['repository'][0]}/tree/{each['commit'][0]}",
+        properties={"name": f"released archive: {each['archive']}", "sha256": each["sha256"]})
+        for each in facts["archives"] if each["repository"] and each["commit"]]
+    action = _entity(crate, "#run", {
+        "@type": "CreateAction",
+        "name": f"make tables PROFILE={run['profile']}",
+        "startTime": run["started"],
+        "endTime": run["ended"],
+        "actionStatus": "http://schema.org/CompletedActionStatus",
+        "description": ", ".join(f"{name} {value}" for name, value in facts["machine"].items()),
+    })
+    action["instrument"], action["object"], action["result"] = software, inputs, files
+    crate.root_dataset["mentions"] = [action]
+    for who in facts["codechecker"][:1]:
+        place = f"https://orcid.org/{who['ORCID']}" if "ORCID" in who else "#checker"
+        action["agent"] = _entity(crate, place, {"@type": "Person", "name": who["name"]})
+    return crate
+
+
+def _entity(crate: ROCrate, name: str, properties: dict):
+    return crate.add(ContextEntity(crate, name, properties=properties))
+
+
+def _add_files(crate: ROCrate, folder: Path, manifest) -> list:
+    """Add the exhibits, and return them; add the certificate's own papers, those that were written."""
+    files = [crate.add_file(folder / entry["file"], entry["file"], properties={
+        "name": entry["comment"],
+        "sha256": entry["sha256"],
+        "contentSize": str(entry["bytes"]),
+        "encodingFormat": TYPES.get(Path(entry["file"]).suffix, "application/octet-stream"),
+    }) for entry in manifest]
     papers = {
         "codecheck.yml": "the certificate",
         "certificate.html": "the certificate as a page",
@@ -173,55 +160,9 @@ def _described(folder: Path, facts: dict) -> ROCrate:
     }
     for name, words in papers.items():
         if (folder / name).is_file():
-            crate.add_file(
-                folder / name, name, properties={"name": words, "encodingFormat": TYPES[Path(name).suffix]}
-            )
-    software = crate.add(
-        SoftwareApplication(
-            crate,
-            "#compendium",
-            properties={
-                "name": facts["paper"]["title"],
-                "softwareVersion": facts["code"]["commit"],
-                "softwareRequirements": f"Python {facts['environment']['python']}",
-            },
-        )
-    )
-    inputs = [
-        crate.add_dataset(
-            f"https://github.com/{each['repository'][0]}/tree/{each['commit'][0]}",
-            properties={"name": f"released archive: {each['archive']}", "sha256": each["sha256"]},
-        )
-        for each in facts["archives"]
-        if each["repository"] and each["commit"]
-    ]
-    action = crate.add(
-        ContextEntity(
-            crate,
-            "#run",
-            properties={
-                "@type": "CreateAction",
-                "name": f"make tables PROFILE={run['profile']}",
-                "startTime": run["started"],
-                "endTime": run["ended"],
-                "actionStatus": "http://schema.org/CompletedActionStatus",
-                "description": ", ".join(f"{name} {value}" for name, value in facts["machine"].items()),
-            },
-        )
-    )
-    action["instrument"], action["object"], action["result"] = software, inputs, files
-    crate.root_dataset["mentions"] = [action]
-    if facts["codechecker"]:
-        who = facts["codechecker"][0]
-        agent = crate.add(
-            ContextEntity(
-                crate,
-                f"https://orcid.org/{who['ORCID']}" if "ORCID" in who else "#checker",
-                properties={"@type": "Person", "name": who["name"]},
-            )
-        )
-        action["agent"] = agent
-    return crate
+            properties = {"name": words, "encodingFormat": TYPES[Path(name).suffix]}
+            crate.add_file(folder / name, name, properties=properties)
+    return files
 
 
 def _pairs(pairs: dict) -> str:

@@ -9,15 +9,21 @@ import ast
 import functools
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from lib.page import figures_folder
+from lib import param_types
+from lib.files import read_utf8
 from lib.params import PROFILES, ParamsError, study_params, unknown_key
-from lib.paths import DATA, NOTEBOOKS, PARAMS, ROOT, STUDIES, shown
+from lib.paths import ACROSS, DATA, NOTEBOOKS, PARAMS, ROOT, STUDIES, figures_folder, shown
 
 NUMBERED = re.compile(r"\d\d_\w+\.ipynb")
-METADATA_KEYS = {"study", "title", "section", "needs", "makes", "figures", "tables", "profiles", "data", "exhibits"}
+LIST, MAPPING = ({"type": kind, "empty": True, "or_null": True, "of": "text"} for kind in ("list", "mapping"))
+METADATA = {  # what a notebook may say of itself, as params/types.yaml says it of params
+    "study": "text", "title": "text", "section": "any", "needs": MAPPING, "wants": MAPPING, "makes": LIST,
+    "figures": LIST, "tables": LIST, "data": LIST, "exhibits": LIST,
+    "profiles": {**LIST, "of": {"one_of": PROFILES}},
+}
 FRAME_NAMES = ("profile", "out", "source", "mirror", "cells")  # parameters that the runner itself supplies
 
 
@@ -34,6 +40,7 @@ class Notebook:
     title: str = ""
     section: str = ""
     needs: dict = field(default_factory=dict)
+    wants: dict = field(default_factory=dict)  # as needs, where a notebook of the profile makes it, else left out
     makes: tuple = ()
     figures: tuple = ()
     tables: tuple = ()
@@ -79,23 +86,25 @@ class Notebook:
 
         Raises ChainError for a name that neither the runner, nor `needs`, nor the study's params file knows.
         """
-        wanted = [name for name in self.parameters if name not in FRAME_NAMES and name not in self.needs]
+        given = {*FRAME_NAMES, *self.needs, *self.wants}
+        wanted = [name for name in self.parameters if name not in given]
         for name in wanted:
             if name not in params:
-                raise ChainError(f"{shown(self.path)}: its parameter {name!r} is no key of params/{self.study}.yaml: "
-                                 "add the key there or drop the parameter")
+                raise ChainError(f"{shown(self.path)}: its parameter {name!r} is no key of "
+                                 f"params/{self.study}.yaml: add the key there or drop the parameter")
         return {name: params[name] for name in wanted}
 
 
 def notebooks(study: str = "all", profile: str = "demo") -> list[Notebook]:
     """The numbered notebooks of a study (or of all), in order, that run under `profile`.
 
+    The chapter across the studies brings along the notebooks of the studies whose files it takes, and theirs.
     Raises ChainError for an unknown study, a notebook with malformed metadata, two makers of one file, or a
     needed file that nobody makes.
     """
     if study not in ("all", *STUDIES):
         raise ChainError(f"STUDY={study} is not one of all, {', '.join(STUDIES)}")
-    paths = [path for name in STUDIES if study in ("all", name) for path in _numbered(name)]
+    paths = [path for name in STUDIES if study in ("all", name) or study == ACROSS for path in _numbered(name)]
     found = [book for book in map(read_notebook, paths) if profile in book.profiles]
     makers = {}
     for book in found:
@@ -103,11 +112,26 @@ def notebooks(study: str = "all", profile: str = "demo") -> list[Notebook]:
             if made in makers:
                 raise ChainError(f"{shown(book.path)} and {shown(makers[made].path)} both make {made}")
             makers[made] = book
+    found = [replace(book, needs={**book.needs, **{name: wanted for name, wanted in book.wants.items()
+                                                   if wanted in makers}}) for book in found]
     for book in found:
         for name, needed in book.needs.items():
             if needed not in makers:
-                raise ChainError(f"{shown(book.path)}: needs {needed} ({name}), which no notebook makes in {profile}")
-    return found
+                raise ChainError(f"{shown(book.path)}: needs {needed} ({name}), which no notebook makes in "
+                                 f"{profile}")
+    mine = [book for book in found if study in ("all", book.study)]
+    return _with_makers(mine, found, makers)
+
+
+def _with_makers(chosen, books, makers) -> list[Notebook]:
+    """`chosen` and the makers of what they need, in turn, in the order of `books`."""
+    wanted, queue = set(), list(chosen)
+    while queue:
+        book = queue.pop()
+        if book.rule not in wanted:
+            wanted.add(book.rule)
+            queue.extend(makers[needed] for needed in book.needs.values())
+    return [book for book in books if book.rule in wanted]
 
 
 def _numbered(study: str) -> list[Path]:
@@ -116,34 +140,55 @@ def _numbered(study: str) -> list[Path]:
 
 @functools.cache
 def read_notebook(path: Path) -> Notebook:
-    """One notebook's place in the chain. Raises ChainError naming what its metadata lacks or misspells."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, json.JSONDecodeError) as error:
-        raise ChainError(f"{shown(path)}: not a readable notebook ({error})") from None
+    """One notebook's place in the chain. Raises ChainError naming the notebook and what is wrong with it: no JSON,
+    no cells, metadata that it lacks, misspells or cannot have, code that does not parse."""
+    content = _content(path)
     meta = content.get("metadata", {}).get("compendium")
     if not isinstance(meta, dict) or meta.get("study") != path.parent.name:
         raise ChainError(f"{shown(path)}: its metadata lacks `compendium: {{study: {path.parent.name}, …}}`")
-    for key in meta:
-        if key not in METADATA_KEYS:
+    for key, value in meta.items():
+        if key not in METADATA:
             raise ChainError(f"{shown(path)}: unknown metadata key compendium.{key}; "
-                             f"known: {', '.join(sorted(METADATA_KEYS))}")
-    code = [cell for cell in content["cells"] if cell["cell_type"] == "code"]
-    tagged = [cell for cell in code if "parameters" in cell.get("metadata", {}).get("tags", [])]
+                             f"known: {', '.join(sorted(METADATA))}")
+        found = param_types.problem(value, METADATA[key], {}, (key,))
+        if found:
+            raise ChainError(f"{shown(path)}: its metadata compendium.{'.'.join(map(str, found[0]))} {found[1]}")
+    lists = {key: tuple(meta.get(key) or ()) for key in ("makes", "figures", "tables", "data")}
+    needs, wants = dict(meta.get("needs") or {}), dict(meta.get("wants") or {})
+    for place in (*needs.values(), *wants.values(), *(place for places in lists.values() for place in places)):
+        if Path(place).is_absolute() or ".." in Path(place).parts or not Path(place).parts:
+            raise ChainError(f"{shown(path)}: its metadata names {place!r}, should be a path below the folder it "
+                             "belongs to: not absolute, without `..`")
+    for place in lists["data"]:
+        if not (DATA / place).exists():
+            raise ChainError(f"{shown(path)}: its metadata names the data {place!r}, but there is no data/{place}")
+    code = [(cell, "".join(cell["source"])) for cell in content["cells"] if cell["cell_type"] == "code"]
+    tagged = [source for cell, source in code if "parameters" in cell.get("metadata", {}).get("tags", [])]
     if len(tagged) != 1:
         raise ChainError(f"{shown(path)}: has {len(tagged)} cells tagged `parameters`, should have one")
-    names = _assigned("".join(tagged[0]["source"]))
-    for name in (*("profile", "out"), *meta.get("needs", {})):
+    imported = {name for cell, source in code
+                for name in _imports(source, f"{shown(path)}, cell {cell.get('id', '?')}")}
+    names = _assigned(tagged[0])
+    for name in ("profile", "out", *needs, *wants):
         if name not in names:
             raise ChainError(f"{shown(path)}: its `parameters` cell should set {name!r}")
-    imported = set()
-    for cell in code:
-        imported |= _imports("".join(cell["source"]))
-    lists = {key: tuple(meta.get(key) or ()) for key in ("makes", "figures", "tables", "data")}
     return Notebook(path=path, study=meta["study"], title=meta.get("title", path.stem),
-                    section=str(meta.get("section", "")), needs=dict(meta.get("needs") or {}),
+                    section=str(meta.get("section", "")), needs=needs, wants=wants,
                     profiles=tuple(meta.get("profiles") or PROFILES), parameters=tuple(names),
                     modules=tuple(sorted(module_files(frozenset(imported)))), **lists)
+
+
+def _content(path: Path) -> dict:
+    """What the notebook's file holds; its cells are there and have the keys that are read here."""
+    try:
+        content = json.loads(read_utf8(path, ChainError, "a notebook"))
+    except json.JSONDecodeError as error:
+        raise ChainError(f"{shown(path)}: not a readable notebook ({error})") from None
+    cells = content.get("cells") if isinstance(content, dict) else None
+    if not isinstance(cells, list) or not all(
+            isinstance(cell, dict) and {"cell_type", "source"} <= cell.keys() for cell in cells):
+        raise ChainError(f"{shown(path)}: not a notebook: it should hold `cells`, each with cell_type and source")
+    return content
 
 
 def check_params(study: str, books: list[Notebook], profile: str, smoke: bool) -> dict:
@@ -158,7 +203,7 @@ def check_params(study: str, books: list[Notebook], profile: str, smoke: bool) -
     used = {name for path in _numbered(study) for name in read_notebook(path).parameters}
     for key in params:
         if key not in used:
-            raise ParamsError(unknown_key(PARAMS / f"{study}.yaml", key, sorted(used)))
+            raise ParamsError(unknown_key(PARAMS / f"{study}.yaml", (key,), sorted(used)))
     return params
 
 
@@ -175,14 +220,22 @@ def module_files(modules: frozenset) -> set[str]:
 
 @functools.cache
 def _file_imports(path: Path) -> frozenset:
-    return frozenset(_imports(path.read_text(encoding="utf-8")))
+    return frozenset(_imports(read_utf8(path, ChainError, "Python code"), shown(path)))
 
 
-def _imports(source: str) -> set[str]:
-    """Names of `lib` modules that a piece of code imports, anywhere in it (IPython magics are passed over)."""
-    lines = [line for line in source.splitlines() if not line.lstrip().startswith(("%", "!"))]
+def _imports(source: str, where: str) -> set[str]:
+    """Names of `lib` modules that a piece of code imports, anywhere in it.
+
+    IPython magics become `pass`. Raises ChainError, naming `where` and the line, for code that does not parse.
+    """
+    code = re.sub(r"^([ \t]*)[%!].*$", r"\1pass", source, flags=re.M)
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError) as error:  # ValueError: a null byte
+        line = f", line {error.lineno}" if getattr(error, "lineno", None) else ""
+        raise ChainError(f"{where}{line}: not valid Python: {getattr(error, 'msg', error)}") from None
     found = set()
-    for node in ast.walk(ast.parse("\n".join(lines))):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:

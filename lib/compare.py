@@ -1,15 +1,16 @@
 """Two runs side by side: which exhibits are equal, changed, missing or new, and which numbers moved."""
 
-import hashlib
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from lib.cells import ADDRESS, address, read_cells
 
 MOST = 3  # changed numbers that a line names
+NUMBERS = {"value": "", "lo": "_lo", "hi": "_hi"}  # what a cell holds, and how `MOVED` ends the column of it
+MOVED = [*ADDRESS, "what", *(f"{side}{end}" for side in ("before", "after") for end in NUMBERS.values())]
 
 
 @dataclass(frozen=True)
@@ -43,28 +44,46 @@ def compare(folder: Path, before, after, place_of) -> list[Change]:
     return changes + [Change(name, "new", "the certificate does not list it") for name in hashes]
 
 
-def moved(before: pd.DataFrame, after: pd.DataFrame) -> list[str]:
-    """Which numbers of two cells tables differ, in words: moved, gone, new."""
+def moved(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
+    """The numbers in which two cells tables differ, in the order of `before`, new ones last (columns `MOVED`).
+
+    `what` is moved (the value or a bound differs beyond its 11th digit; 12 are written), gone, new, or another
+    note; numbers are NaN on the side that has none.
+    """
     keys = [*ADDRESS, *({"basis"} & set(before.columns) & set(after.columns))]
     old, new = (
         {tuple(row[name] for name in keys): row for row in frame.to_dict("records")}
         for frame in (before, after)
     )
-    said = []
-    for key, row in old.items():
-        if key not in new:
-            said.append(f"{address(row)} is gone")
-        elif not all(_same(row[name], new[key][name]) for name in ("value", "lo", "hi")):
-            said.append(f"{address(row)} was {_shown(row)}, is {_shown(new[key])}")
-        elif row["note"] != new[key]["note"]:
-            said.append(f"{address(row)} has another note")
-    return said + [f"{address(row)} is new" for key, row in new.items() if key not in old]
+    rows = []
+    for key in {**old, **new}:
+        was, now = old.get(key), new.get(key)
+        if was is None or now is None:
+            what = "new" if was is None else "gone"
+        elif not all(_same(was[name], now[name]) for name in NUMBERS):
+            what = "moved"
+        elif was["note"] != now["note"]:
+            what = "another note"
+        else:
+            continue
+        numbers = {f"{side}{end}": float("nan") if row is None else row[name]
+                   for side, row in (("before", was), ("after", now)) for name, end in NUMBERS.items()}
+        rows.append({**dict(zip(ADDRESS, key)), "what": what, **numbers})
+    return pd.DataFrame(rows, columns=MOVED)
+
+
+def in_words(differing: pd.DataFrame) -> list[str]:
+    """The rows of `moved` as people say them: "s/t[a, c] was 1, is 1.5"."""
+    says = {"moved": "was {before}, is {after}", "gone": "is gone", "new": "is new",
+            "another note": "has another note"}
+    return [f"{address(row)} " + says[row["what"]].format(before=_shown(row, "before"), after=_shown(row, "after"))
+            for row in differing.to_dict("records")]
 
 
 def _detail(before: Path, after: Path) -> str:
     """What differs between two versions of a file, as far as its kind allows to say."""
     if before.parts[-3:-2] == ("cells",) or before.name in ("cells.csv", "derived.csv"):
-        said = moved(read_cells(before), read_cells(after))
+        said = in_words(moved(read_cells(before), read_cells(after)))
         if said:
             more = f"; and {len(said) - MOST} more" if len(said) > MOST else ""
             return "; ".join(said[:MOST]) + more
@@ -79,19 +98,11 @@ def _detail(before: Path, after: Path) -> str:
     return f"{len(before.read_bytes())} bytes then, {len(after.read_bytes())} now"
 
 
-def _same(a, b) -> bool:
-    return a == b or (_missing(a) and _missing(b))
+def _same(a: float, b: float) -> bool:
+    return math.isclose(a, b, rel_tol=1e-11) or (math.isnan(a) and math.isnan(b))
 
 
-def _missing(value) -> bool:
-    return isinstance(value, float) and np.isnan(value)
-
-
-def _shown(row) -> str:
-    bounds = "" if _missing(row["lo"]) else f" [{row['lo']:.6g}, {row['hi']:.6g}]"
-    return "missing" if _missing(row["value"]) else f"{row['value']:.6g}{bounds}"
-
-
-def sha256(path: Path) -> str:
-    """A file's SHA-256, in hexadecimal digits."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+def _shown(row, side: str) -> str:
+    value, lo, hi = (row[f"{side}{end}"] for end in NUMBERS.values())
+    bounds = "" if math.isnan(lo) else f" [{lo:.6g}, {hi:.6g}]"
+    return "missing" if math.isnan(value) else f"{value:.6g}{bounds}"

@@ -6,14 +6,16 @@ question.
 """
 
 import ast
+import html
 import json
 import re
 import unicodedata
 from dataclasses import dataclass
 
-TRIPLE_KEYS = (("head", "subject", "source", "from", "entity1"),
-               ("relation", "relationship", "predicate", "rel", "edge"),
-               ("tail", "object", "target", "to", "entity2"))
+TRIPLE_KEYS = (("head", "subject", "source", "from", "entity1", "entity_1", "start", "h", "s"),
+               ("relation", "relationship", "predicate", "rel", "edge", "r", "p"),
+               ("tail", "object", "target", "to", "entity2", "entity_2", "end", "t", "o"))
+NAME_KEYS = ("label", "name", "text", "entity", "value", "id")
 PATH_KEYS = ("path", "triples", "chain", "connection")
 SET_KEYS = ("paths", "answer", "answers", "connections")
 RULES = ("chain", "shared")
@@ -25,13 +27,15 @@ class PathError(ValueError):
 
 @dataclass(frozen=True)
 class Query:
-    """What is asked: paths from `head` to any entity that stands in `relation` to `tail`."""
+    """What is asked: paths from `head` to any entity that stands in `relation` to `tail`. `class_relation`: what
+    the two members of the class have in common that the query was made from, where that is known."""
 
     index: int
     head: str
     relation: str
     tail: str
     text: str = ""
+    class_relation: str = ""
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,7 @@ def path_text(path) -> str:
         raise PathError("a path without triples has no text")
     kept = path[:-1] if len(path) > 1 else path
     parts = []
-    for position, triple in enumerate(kept):
+    for position, triple in enumerate(triple or ("",) for triple in kept):
         head, relation, tail = triple[0], " ".join(triple[1:-1]), triple[-1]
         parts.append(f"[{relation}] {tail}" if position == 0 else f"{head} [{relation}] {tail}")
     return " | ".join(parts).lower()
@@ -104,7 +108,8 @@ def fault(path, query: Query, rule: str = "chain") -> str:
         return f"starts at {path[0][0]!r}, should start at {normalise(query.head)!r}"
     for position, (first, second) in enumerate(zip(path, path[1:])):
         if first[2] != second[0]:
-            return f"breaks between triples {position} and {position + 1}: {first[2]!r} is followed by {second[0]!r}"
+            return (f"breaks between triples {position} and {position + 1}: {first[2]!r} is followed by "
+                    f"{second[0]!r}")
     if path[-1][1:] != (normalise(query.relation), normalise(query.tail)):
         return (f"ends in ({path[-1][1]}, {path[-1][2]}), should end in "
                 f"({normalise(query.relation)}, {normalise(query.tail)})")
@@ -167,18 +172,72 @@ def read_paths(value, problems: list) -> tuple[list, list]:
         item, chance = decode(item), float("nan")
         if isinstance(item, Pairs):
             chance = _probability(item)
-            item = next((decode(item.get(key)) for key in PATH_KEYS if key in item.keys()), None)
-        if not isinstance(item, list):
-            problems.append(f"path {number} is no list of triples")
+        path = read_path(item)
+        if not path:
+            problems.append(f"path {number} is {'empty' if path == () else 'no list of triples'}")
             continue
-        if not item:
-            problems.append(f"path {number} is empty")
-            continue
-        if len(item) == 3 and _is_triple(item) and not any(len(read_triple(part)) > 1 for part in item):
-            item = [item]  # a path of one triple, given without its outer brackets
-        paths.append(tuple(read_triple(part) for part in item))
+        paths.append(path)
         odds.append(chance)
     return paths, odds
+
+
+def read_path(value):
+    """One path as a tuple of triples, by shape; None where it is no path, () for an empty one.
+
+    Takes a list of triples; {"path": …}; {"0": triple, …}; {"entities": [A, B, C], "relations": [r, s]}; one
+    bare triple; a flat chain [A, r, B, s, C]; and text: "(A, r, B), (B, s, C)", "A | r | B; B | s | C",
+    "A -> r -> B -> s -> C".
+    """
+    value = decode(value)
+    if isinstance(value, Pairs):
+        named = next((value.get(key) for key in PATH_KEYS if key in value.keys()), None)
+        if named is not None:
+            return read_path(named)
+        if {"entities", "relations"} <= set(value.keys()):
+            names, links = (decode(value.get(key)) for key in ("entities", "relations"))
+            if not (isinstance(names, list) and isinstance(links, list) and len(names) == len(links) + 1):
+                return None
+            return tuple(tuple(map(clean_name, triple)) for triple in zip(names, links, names[1:]))
+        bare = any(key in value.keys() for key in TRIPLE_KEYS[1])
+        value = [value] if bare else [item for _, item in value.items]
+    if isinstance(value, str):
+        return _path_of_text(value)
+    if not isinstance(value, list):
+        return None
+    triples = tuple(read_triple(part) for part in value)
+    if len(triples) > 1 and all(len(triple) == 1 for triple in triples) and _is_triple(value):
+        return _chain([triple[0] for triple in triples]) or triples
+    return () if not any(triples) else triples
+
+
+def _chain(names: list):
+    """(A, r, B, s, C) as triples; None for a number of names that makes none."""
+    triples = tuple(tuple(names[start:start + 3]) for start in range(0, len(names) - 2, 2))
+    return (triples or None) if len(names) % 2 else None
+
+
+def _path_of_text(text: str):
+    """A path that is written out; None where it cannot be told what is an entity and what a relation."""
+    pieces = re.findall(r"\(([^()]+)\)", text) or re.split(r"\s*[;\n]\s*", text.strip().strip(";"))
+    triples = tuple(read_triple(piece) for piece in pieces)
+    if triples and all(len(triple) == 3 for triple in triples):
+        return triples
+    return _chain([clean_name(name) for name in re.split(r"\s*(?:->|→|\|)\s*", text.strip())])
+
+
+def clean_name(value) -> str:
+    """A name as text: single spaces, character entities (`&amp;`) undone, what no file can hold (lone
+    surrogates) replaced; of an object its label; nothing ("") for a missing one."""
+    if isinstance(value, (dict, Pairs)):
+        value = decode(value)
+        named = [value.get(key) for key in NAME_KEYS if key in value.keys()]
+        value = named[0] if named else " ".join(str(item) for _, item in value.items)
+    if value is None or isinstance(value, float) and value != value:
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    text = re.sub(r"&(#\d+|#[xX][0-9a-fA-F]+|[a-zA-Z]\w*);", lambda found: html.unescape(found[0]), str(value))
+    return re.sub(r"[\s\x00-\x1f]+", " ", re.sub("[\ud800-\udfff]", "\ufffd", text)).strip()
 
 
 def read_triple(value) -> tuple:
@@ -202,7 +261,7 @@ def read_triple(value) -> tuple:
             value = [value]
     if not isinstance(value, (list, tuple)):
         value = [value]
-    return tuple("" if part is None else re.sub(r"\s+", " ", str(part)).strip() for part in value)
+    return tuple(map(clean_name, value))
 
 
 class Pairs:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from lib.ranks import bonferroni, holm, kendall_tau_b, spearman
+from lib.ranks import bonferroni, checked_p, holm, kendall_tau_b, spearman
 from lib.resampling import bootstrap_weights, percentile_interval
 
 METHODS = ("spearman", "kendall")
@@ -82,9 +82,9 @@ def correlate(first, second, method: str = "spearman") -> tuple[float, float, in
 
 def benjamini_hochberg(p) -> np.ndarray:
     """Adjusted p values that control the false discovery rate; missing (NaN) ones stay missing and are not
-    counted.
+    counted. Raises ValueError for a p value outside [0, 1].
     """
-    p = np.asarray(p, dtype=float)
+    p = checked_p(p)
     seen = p[~np.isnan(p)]
     order = np.argsort(-seen, kind="stable")
     scaled = seen[order] * len(seen) / np.arange(len(seen), 0, -1)

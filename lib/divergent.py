@@ -92,13 +92,3 @@ def read_glove(path, words) -> dict:
                 )
             found[word] = vector / np.linalg.norm(vector)
     return found
-
-
-def phrase_vector(phrase: str, vectors: dict):
-    """The mean of a phrase's word vectors, as a unit vector; None where none of its words is known."""
-    known = [vectors[word] for word in re.findall(r"[a-z']+", phrase.lower()) if word in vectors]
-    if not known:
-        return None
-    mean = np.mean(known, axis=0)
-    length = np.linalg.norm(mean)
-    return mean / length if length else None

@@ -56,15 +56,14 @@ def embed(texts, model: str = MINILM, cache=None) -> np.ndarray:
     return np.stack([known[text] for text in texts])
 
 
-def cosine_distance(vectors: np.ndarray, others: np.ndarray | None = None, decimals: int = 6) -> np.ndarray:
-    """1 − cosine of unit vectors: float64[text, other], clipped to 0 … 2 and rounded.
+def cosine_distance(vectors: np.ndarray) -> np.ndarray:
+    """1 − cosine of unit vectors: float64[text, text], clipped to 0 … 2 and rounded.
 
     Rounding to 6 decimals is coarser than float32 noise and far finer than any difference that matters;
     it makes ties ties on every machine, so that a greedy choice between them falls the same way.
     """
-    left = np.asarray(vectors, dtype=np.float64)
-    right = left if others is None else np.asarray(others, dtype=np.float64)
-    return np.clip(np.round(1.0 - left @ right.T, decimals), 0.0, 2.0)
+    vectors = np.asarray(vectors, dtype=np.float64)
+    return np.clip(np.round(1.0 - vectors @ vectors.T, 6), 0.0, 2.0)
 
 
 def _through_cache(unique: list[str], model: str, cache) -> dict:

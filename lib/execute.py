@@ -6,54 +6,82 @@ leaves a half notebook where a whole one is expected. On an error the one line t
 
 import json
 import os
+import signal
 import sys
+import traceback
 from pathlib import Path
 
-from lib.files import atomic_write, write_text_atomic
+from lib.files import atomic_write, said, write_text_atomic
 from lib.paths import ROOT, shown
+from lib.processes import die_with_parent
+
+VERBOSE = os.environ.get("VERBOSE", "") not in ("", "0")
+
+
+class NotebookError(Exception):
+    """A notebook that did not run to its end: the message names it, the cell, and what happened."""
 
 
 def execute(notebook: Path, output: Path, parameters: dict) -> None:
     """Run `notebook` with `parameters`; write `output` (.ipynb) and the page beside it (.html).
 
-    The kernel runs in the notebook's own folder, as in JupyterLab. Raises papermill's execution error.
+    The kernel runs in the notebook's own folder, as in JupyterLab. Raises NotebookError where a cell fails or the
+    kernel dies, OSError where `output` cannot be written.
     """
     import papermill
+    from nbclient.exceptions import DeadKernelError
+    from papermill.exceptions import PapermillExecutionError
 
     from lib.notebook_html import to_html
 
     with atomic_write(output, suffix=".ipynb") as temporary:
-        papermill.execute_notebook(notebook, temporary, parameters=parameters, cwd=notebook.parent,
-                                   progress_bar=False, log_output=False, kernel_name="python3")
+        try:
+            papermill.execute_notebook(notebook, temporary, parameters=parameters, cwd=notebook.parent,
+                                       progress_bar=False, log_output=False, kernel_name="python3")
+        except PapermillExecutionError as error:
+            cell = _cell_id(cell for cell in _code_cells(notebook) if "".join(cell["source"]) == error.source)
+            told = "\n" + "\n".join(error.traceback) if VERBOSE else ""
+            raise NotebookError(f"{shown(notebook)}, {cell}: {error.ename}: {error.evalue}{told}") from None
+        except DeadKernelError:
+            begun = [cell for cell in _code_cells(temporary) if cell["metadata"]["papermill"]["start_time"]]
+            cell = _cell_id(reversed(begun))
+            raise NotebookError(f"{shown(notebook)}, {cell}: its kernel died (the memory was full, or something "
+                                "ended the process)") from None
     write_text_atomic(output.with_suffix(".html"), to_html(output))
 
 
-def _cell_of(notebook: Path, error) -> str:
-    """The id of the cell that failed, found by its source (papermill counts the cell it injects)."""
-    for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
-        if "".join(cell["source"]) == error.source:
-            return f"cell {cell['id']}"
-    return "injected parameters"
+def _code_cells(notebook: Path) -> list:
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    return [cell for cell in cells if cell["cell_type"] == "code"]
+
+
+def _cell_id(cells) -> str:
+    """The first of some cells, by its id; papermill's own where there is none."""
+    return next((f"cell {cell['id']}" for cell in cells), "injected parameters")
 
 
 def main(arguments) -> int:
     notebook, output, values = arguments
     parameters = json.loads(values)
+    die_with_parent(signal.SIGTERM)  # a notebook that nobody waits for any more asks no model anything
     # One thread a kernel: the chain runs notebooks side by side, and thread counts must not move last bits.
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     # jsonschema, where it finds this optional package, builds a grammar on import: a second for each notebook
     sys.modules.setdefault("rfc3987_syntax", None)
-    from papermill.exceptions import PapermillExecutionError
-
     try:
         execute(ROOT / notebook, Path(output), parameters)
-    except PapermillExecutionError as error:
-        print(f"{shown(notebook)}, {_cell_of(ROOT / notebook, error)}: {error.ename}: {error.evalue}", file=sys.stderr)
-        if os.environ.get("VERBOSE", "") not in ("", "0"):
-            print("\n".join(error.traceback), file=sys.stderr)
+    except NotebookError as error:
+        print(error, file=sys.stderr)
         return 1
+    except OSError as error:
+        print(f"{shown(ROOT / notebook)}: {said(error)}", file=sys.stderr)
+        if VERBOSE:
+            traceback.print_exc()
+        return 1
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
     return 0
 
 

@@ -1,11 +1,87 @@
-"""Writing files whole: to a temporary name beside the target, then moved."""
+"""Reading text with one clear error; writing files whole: to a temporary name beside the target, then moved."""
 
+import hashlib
 import os
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
-import pandas as pd
+import yaml
+
+from lib.paths import shown
+
+TEMPORARY = ".part"  # marks the temporary files, so that those of a killed run can be told and removed
+
+
+class FileError(ValueError):
+    """A file that cannot be read; the message names it and what would be right."""
+
+
+def read_utf8(path, error=FileError, what: str = "a text file") -> str:
+    """The text of a UTF-8 file, newlines as "\\n", a byte order mark passed over.
+
+    Raises `error` (a ValueError) for a missing file, a folder, or bytes that are no UTF-8, naming the file and
+    what it should be (`what`: "a YAML file").
+    """
+    path = Path(path)
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as problem:
+        raise error(f"{shown(path)}: cannot be read ({problem.strerror}); it should be {what}") from None
+    except UnicodeDecodeError as problem:
+        byte, line = problem.object[problem.start], problem.object[:problem.start].count(b"\n") + 1
+        raise error(f"{shown(path)}: not UTF-8 (byte {problem.start + 1} is {byte:#x}) in line {line}; "
+                    f"it should be {what} saved as UTF-8") from None
+
+
+def read_yaml(path, error=FileError, kind=(dict, list)):
+    """What a YAML file holds: a mapping or a list, as `kind` says (dict: an empty file is an empty mapping).
+
+    Raises `error` as `read_utf8`, and for malformed YAML (with its line), a key given twice, or content of
+    another kind.
+    """
+    text = read_utf8(path, error, "a YAML file")
+    try:
+        content = yaml.load(text, Loader=_UniqueKeys)
+    except yaml.YAMLError as problem:
+        mark = getattr(problem, "problem_mark", None)
+        where = f" line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        what = getattr(problem, "problem", None) or " ".join(str(problem).split())
+        start = getattr(problem, "context_mark", None)
+        if mark and start and start.line < mark.line:  # noticed there, made here
+            what += f", in what begins in line {start.line + 1}"
+        raise error(f"{shown(path)}:{where}: not valid YAML: {what}") from None
+    content = kind() if content is None and isinstance(kind, type) else content
+    if not isinstance(content, kind):
+        wanted = "a list of `- ` entries" if kind is list else "`key: value` lines"
+        held = "nothing" if content is None else f"a {type(content).__name__}"
+        raise error(f"{shown(path)}: should hold {wanted}, but holds {held}")
+    return content
+
+
+class _UniqueKeys(yaml.SafeLoader):
+    """YAML in which a key given twice is an error: the second would silently win."""
+
+    def construct_mapping(self, node, deep=False):
+        seen = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if isinstance(key, str) and key in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {key!r} is given twice", key_node.start_mark
+                )
+            seen.add(key if isinstance(key, str) else id(key_node))
+        return super().construct_mapping(node, deep)
+
+
+def sha256(path) -> str:
+    """A file's SHA-256, in hexadecimal digits. Raises OSError where it cannot be read."""
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+def said(error: OSError) -> str:
+    """An error of the file system as one line that names the file: full disk, no permission, read-only."""
+    return ": ".join(filter(None, [error.filename and shown(error.filename), error.strerror or str(error)]))
 
 
 @contextmanager
@@ -13,22 +89,38 @@ def atomic_write(path, suffix=""):
     """Yield a temporary path beside `path`; move it there on success, remove it on an error.
 
     A reader sees the old file or the new one, never half of either. `suffix` (".png") is for writers
-    that choose a format by the name.
+    that choose a format by the name. An OSError names `path`, not the temporary file.
     """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=suffix)
-    os.close(handle)
-    temporary = Path(name)
+    path, temporary = Path(path), None
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=f"{TEMPORARY}{suffix}")
+        os.close(handle)
+        temporary = Path(name)
         yield temporary
         # mkstemp makes files private; the finished file gets the ordinary mode of this process.
         umask = os.umask(0)
         os.umask(umask)
         temporary.chmod(0o666 & ~umask)
         os.replace(temporary, path)
+    except OSError as error:
+        if error.filename is None or Path(str(error.filename)).name.startswith(f".{path.name}."):
+            error.filename, error.filename2 = str(path), None
+        raise
     finally:
-        temporary.unlink(missing_ok=True)
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+
+
+def remove_leftovers(folder) -> list[Path]:
+    """Remove the temporary files that killed runs have left below `folder`, and return what they were.
+
+    Only for a folder that no run is at work in.
+    """
+    found = [path for path in sorted(Path(folder).rglob(f".*{TEMPORARY}*")) if path.is_file()]
+    for path in found:
+        path.unlink(missing_ok=True)
+    return found
 
 
 def write_text_atomic(path, text: str) -> Path:
@@ -38,8 +130,8 @@ def write_text_atomic(path, text: str) -> Path:
     return Path(path)
 
 
-def write_csv_atomic(path, frame: pd.DataFrame, index: bool = False) -> Path:
-    """Write `frame` as CSV whole or not at all; floats keep 12 significant digits.
+def write_csv_atomic(path, frame, index: bool = False) -> Path:
+    """Write a DataFrame as CSV whole or not at all; floats keep 12 significant digits.
 
     Twelve digits hold every number a paper could print and hide the last bits, in which linear algebra
     differs from one processor to the next.

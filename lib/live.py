@@ -1,13 +1,15 @@
-"""Before a live run: what it would ask and cost, and whether it may start. `python -m lib.live --study alienbench`.
+"""Before a live run: what it would ask and cost, and whether it may start.
 
-A study takes part with `planned(p, out) -> {stage: requests}` in lib/studies/<study>_stages.py: every request its
-stages would make, with stand-ins of typical length for texts that are not written yet.
+`python -m lib.live --study alienbench` says so. A study takes part with `planned(p, out) -> {stage: requests}` in
+lib/studies/<study>_stages.py: every request its stages would make, with stand-ins of typical length for texts that
+are not written yet.
 """
 
 import argparse
 import importlib
 import importlib.util
 import sys
+from contextlib import ExitStack
 from types import SimpleNamespace
 
 import pandas as pd
@@ -15,28 +17,31 @@ import pandas as pd
 from lib.chain import notebooks
 from lib.models import BudgetError, Ledger, check_estimate, estimate, spent_in
 from lib.params import ParamsError, is_small, profile_params, run_folder, study_params
-from lib.paths import STUDIES, from_root
+from lib.paths import ACROSS, STUDIES, from_root
 from lib.sources import budget_for, live_endpoint
 
 PROFILE = "live"
 
 
 def estimate_study(study: str, *, smoke: bool = False, out="build/live") -> pd.DataFrame:
-    """Calls, tokens and dollars of a study's stages that its ledger does not hold yet (see `lib.models.estimate`).
+    """Calls, tokens and dollars of a study's stages that its ledgers do not hold yet (see `lib.models.estimate`).
 
     Raises ParamsError for malformed params or a study without live stages.
     """
     params = SimpleNamespace(**study_params(study, PROFILE, smoke))
-    stages = _planner(study)(params, from_root(out))
+    planned = _planner(study)
+    if planned is None:
+        raise ParamsError(f"study {study} has no live stages")
+    stages = planned(params, from_root(out))
     models = {request.model for requests in stages.values() for request in requests}
-    ledger = from_root(out) / "ledgers" / f"{study}.sqlite"
     budget = budget_for(PROFILE, models, out)
-    expected = (profile_params(PROFILE).get("expected_tokens") or {})
+    expected = profile_params(PROFILE).get("expected_tokens", {})
     tokens = {model: expected.get(model, expected.get("default")) for model in models}
-    if not ledger.is_file():
-        return estimate(stages, budget.prices, expected_tokens=tokens)
-    with Ledger(ledger, readonly=True) as known:
-        return estimate(stages, budget.prices, expected_tokens=tokens, ledger=known)
+    with ExitStack() as opened:
+        paths = sorted((from_root(out) / "ledgers").glob(f"{study}*.sqlite"))
+        known = [opened.enter_context(Ledger(path, readonly=True)) for path in paths]
+        have = SimpleNamespace(have=lambda digests: set().union(*(ledger.have(digests) for ledger in known)))
+        return estimate(stages, budget.prices, expected_tokens=tokens, ledger=have)
 
 
 def check_live(study: str, *, smoke: bool = False, out="build/live") -> None:
@@ -45,24 +50,25 @@ def check_live(study: str, *, smoke: bool = False, out="build/live") -> None:
     Raises EndpointError or BudgetError (both ValueError), or ParamsError.
     """
     live_endpoint(PROFILE).key()
-    total = None
+    budget, total = budget_for(PROFILE, [], out), None
     for name in live_studies(study):
         frame = estimate_study(name, smoke=smoke, out=out)
         total = frame.loc[[("total", "")]] if total is None else total + frame.loc[[("total", "")]]
     if total is not None:
-        check_estimate(total, budget_for(PROFILE, [], out), spent_in(from_root(out) / "ledgers"))
+        check_estimate(total, budget, spent_in(from_root(out) / "ledgers"))
 
 
 def live_studies(study: str) -> list[str]:
     """The studies, among `study` or all, that can be asked live."""
-    names = [name for name in STUDIES if study in ("all", name) and notebooks(name, PROFILE)]
-    return [name for name in names if importlib.util.find_spec(f"lib.studies.{name}_stages")]
+    whole = study in ("all", ACROSS)  # the chapter across takes what all others make
+    asked = [name for name in STUDIES if (whole or name == study) and name != ACROSS]
+    return [name for name in asked if notebooks(name, PROFILE) and _planner(name)]
 
 
 def _planner(study: str):
-    if importlib.util.find_spec(f"lib.studies.{study}_stages") is None:
-        raise ParamsError(f"study {study} has no live stages")
-    return importlib.import_module(f"lib.studies.{study}_stages").planned
+    """The study's `planned`, or None where it has no stages that can be asked live."""
+    name = f"lib.studies.{study}_stages"
+    return getattr(importlib.import_module(name), "planned", None) if importlib.util.find_spec(name) else None
 
 
 def main(arguments=None) -> int:
@@ -71,22 +77,30 @@ def main(arguments=None) -> int:
     parser.add_argument("--smoke", default="0")
     options = parser.parse_args(arguments)
     smoke, out = is_small(options.smoke), run_folder(PROFILE, options.smoke)
+    failed = False
+    for study in live_studies(options.study):
+        try:
+            _show(study, smoke, out)
+        except ValueError as error:  # of one study: the others are shown all the same
+            print(f"error: {study}: {error}", file=sys.stderr)
+            failed = True
+    return 2 if failed else 0
+
+
+def _show(study, smoke, out):
+    frame, budget = estimate_study(study, smoke=smoke, out=out), budget_for(PROFILE, [], out)
+    print(f"{study}: what a live run would still ask\n")
+    counts = dict.fromkeys(("calls", "prompt_tokens", "completion_tokens"), "{:,.0f}".format)
+    print(frame.to_string(float_format="{:,.2f}".format, formatters=counts), "\n")
+    print("cost: dollars, with replies as long as expected; most: dollars, if every reply ran to its limit")
+    spent = spent_in(from_root(out) / "ledgers")
+    ceiling = "none" if budget.dollars is None else f"${budget.dollars:,.2f}"
+    print(f"Ceiling (params/{PROFILE}.yaml, budget.dollars): {ceiling}; spent so far: ${spent['dollars']:,.2f}")
     try:
-        for study in live_studies(options.study):
-            frame = estimate_study(study, smoke=smoke, out=out)
-            print(f"{study}: what a live run would still ask\n")
-            print(frame.to_string(float_format=lambda value: f"{value:,.2f}"), "\n")
-            check = budget_for(PROFILE, [], out)
-            try:
-                check_estimate(frame, check)
-            except BudgetError as error:
-                print(f"{study} would be refused: {error} (budget in params/live.yaml; SMOKE=1 asks far less)\n")
-        ceiling = (profile_params(PROFILE).get("budget") or {}).get("dollars")
-        print(f"Ceiling (params/live.yaml, budget.dollars): {ceiling if ceiling is not None else 'none'}")
-    except ValueError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    return 0
+        check_estimate(frame, budget, spent)
+    except BudgetError as error:
+        print(f"{study} would be refused: {error} (budget in params/{PROFILE}.yaml; SMOKE=1 asks far less)")
+    print()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""An executed notebook as one page: every cell has an anchor (`#cell-id=…`), formulas are MathML, no other host is asked."""
+"""An executed notebook as one page: anchors for cells (`#cell-id=…`), formulas as MathML, no other host asked."""
 
 import copy
 import re
@@ -9,13 +9,13 @@ import nbformat
 from nbconvert import HTMLExporter
 
 # code (fenced, then inline) comes first, so that a dollar inside it is left alone
-PIECES = re.compile(r"```.*?```|`[^`\n]*`|\$\$(?P<block>.+?)\$\$|(?<![\\$\w])\$(?P<inline>[^$\n]+?(?:\n[^$\n]+?)?)\$(?![\d$])",
-                    re.S)
+PIECES = re.compile(r"```.*?```|`[^`\n]*`|\$\$(?P<block>.+?)\$\$"
+                    r"|(?<![\\$\w])\$(?P<inline>[^$\n]+?(?:\n[^$\n]+?)?)\$(?![\d$])", re.S)
 
 SCRIPT = re.compile(r"<script\b.*?</script>", re.S)
 
 
-def to_html(executed: Path, title: str | None = None) -> str:
+def to_html(executed: Path) -> str:
     """The page of an executed notebook (path of an .ipynb)."""
     book = copy.deepcopy(nbformat.read(executed, as_version=4))
     for cell in book.cells:
@@ -23,7 +23,7 @@ def to_html(executed: Path, title: str | None = None) -> str:
             cell.source = with_mathml(cell.source)
     exporter = HTMLExporter(template_name="lab", mathjax_url="", require_js_url="", mermaid_js_url="",
                             exclude_input_prompt=True, exclude_output_prompt=True)
-    body, _ = exporter.from_notebook_node(book, resources={"metadata": {"name": title or executed.stem}})
+    body, _ = exporter.from_notebook_node(book, resources={"metadata": {"name": executed.stem}})
     return SCRIPT.sub("", body)  # the template's scripts would fetch MathJax and Mermaid from other hosts
 
 

@@ -14,14 +14,7 @@ import pandas as pd
 from lib import cells as cells_module
 from lib.files import atomic_write, write_csv_atomic
 from lib.params import ParamsError, study_params
-from lib.paths import FIGURES, ROOT, STUDIES, from_root
-
-
-def figures_folder(out) -> Path:
-    """Where a run's figures go: figures/<name> for the chain's build/<name>, else figures/ inside `out`."""
-    out = from_root(out)
-    by_chain = out.parent == ROOT / "build" and out.name != "lab"
-    return FIGURES / out.name if by_chain else out / "figures"
+from lib.paths import STUDIES, figures_folder, from_root
 
 
 class Page:
@@ -33,7 +26,12 @@ class Page:
     profile : demo, released or live; decides where figures go.
     out : folder of everything else, relative to the project's root; the chain passes build/<profile>,
         a notebook run by hand writes to build/lab and never disturbs the chain's results.
+
+    `missing` says why a value may be missing in this notebook, for those without a note of their own (empty:
+    there is no reason, and a missing value is refused).
     """
+
+    missing = ""
 
     def __init__(self, study: str, name: str, *, profile: str = "demo", out: str = "build/lab"):
         if study not in (*STUDIES, "compendium"):
@@ -51,21 +49,19 @@ class Page:
         """
         self._put("data", exhibit, row, column, value, lo, hi, decimals, note)
 
-    def cells(self, exhibit, frame: pd.DataFrame, *, lo=None, hi=None, decimals=None, note=""):
-        """Put a whole table: index = rows, columns = columns; `lo`, `hi` are frames of the same shape.
+    def cells(self, exhibit, frame: pd.DataFrame, *, note=""):
+        """Put a whole table: index = rows, columns = columns; intervals go by `cell`.
 
         Entries that are missing get the note "undefined" unless `note` says more.
         """
         for row in frame.index:
             for column in frame.columns:
                 value = frame.at[row, column]
-                bounds = [None if bound is None or column not in bound else bound.at[row, column]
-                          for bound in (lo, hi)]
-                said = note or ("undefined" if pd.isna(value) else "")
-                self.cell(exhibit, row, column, value, lo=bounds[0], hi=bounds[1], decimals=decimals, note=said)
+                said = note or (self.missing or "undefined" if pd.isna(value) else "")
+                self.cell(exhibit, row, column, value, note=said)
 
     def derived(self, exhibit, row, column, value, *, lo=None, hi=None, decimals=None, note=""):
-        """Put a number recomputed from other numbers that the same paper prints, at the printed number's address."""
+        """Put a number recomputed from others that the same paper prints, at the printed number's address."""
         self._put("printed", exhibit, row, column, value, lo, hi, decimals, note)
 
     @property
@@ -90,7 +86,7 @@ class Page:
         return SimpleNamespace(**{name: known[name] if value is None else value for name, value in given.items()})
 
     def rng(self, seed: int, label: str) -> np.random.Generator:
-        """A generator of its own for one use: the same draws whatever else the notebook draws, and in any order."""
+        """A generator of its own for one use: the same draws whatever else the notebook draws, in any order."""
         return np.random.default_rng([seed, zlib.crc32(f"{self.study}/{label}".encode())])
 
     def path(self, relative) -> Path:
@@ -122,6 +118,7 @@ class Page:
         shown = f"{self.study}/{exhibit}[{row}, {column}]"
         if key in self._taken:
             raise cells_module.CellsError(f"the address {shown} is filled twice in {self.name}")
+        note = note or (self.missing if value is None or pd.isna(value) else "")
         if (value is None or pd.isna(value)) and not note:
             raise cells_module.CellsError(f"{shown}: a missing value needs a note that says why")
         self._taken.add(key)
@@ -131,7 +128,10 @@ class Page:
 
 
 def _execution_count() -> int | None:
-    """The number of the notebook cell that runs now (verification turns it into a link); None outside Jupyter."""
+    """The number of the notebook cell that runs now; None outside Jupyter.
+
+    Verification turns it into the cell's id, and that into a link: the kernel is not told ids by whoever runs it.
+    """
     try:
         from IPython import get_ipython
     except ImportError:

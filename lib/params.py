@@ -5,11 +5,11 @@ from pathlib import Path
 
 import yaml
 
+from lib import files, param_types
 from lib.paths import PARAMS, STUDIES, from_root, shown
 
 PROFILES = ("demo", "released", "live")
-PROFILE_KEYS = {"source": str, "endpoint": dict, "budget": dict, "prices": dict, "expected_tokens": dict,
-                "smoke": dict}
+SECTION = {"type": "mapping", "empty": True, "or_null": True}  # what a profile may set of one study
 
 
 class ParamsError(ValueError):
@@ -17,47 +17,13 @@ class ParamsError(ValueError):
 
 
 def read_yaml(path) -> dict:
-    """The mapping in a YAML file.
-
-    Raises ParamsError for a missing file, malformed YAML (with its line), a repeated key, or a file that
-    holds anything but a mapping.
-    """
-    path = Path(path)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ParamsError(f"{shown(path)}: cannot be read ({error.strerror}); it should be a YAML file") from None
-    try:
-        content = yaml.load(text, Loader=_UniqueKeys)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        problem = getattr(error, "problem", None) or str(error)
-        raise ParamsError(f"{shown(path)}:{where}: not valid YAML: {problem}") from None
-    content = {} if content is None else content
-    if not isinstance(content, dict):
-        raise ParamsError(f"{shown(path)}: should hold `key: value` lines, but holds a {type(content).__name__}")
-    return content
-
-
-class _UniqueKeys(yaml.SafeLoader):
-    """YAML in which a key given twice is an error: the second would silently win."""
-
-    def construct_mapping(self, node, deep=False):
-        seen = set()
-        for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
-            if isinstance(key, str) and key in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key!r} is given twice", key_node.start_mark
-                )
-            seen.add(key if isinstance(key, str) else id(key_node))
-        return super().construct_mapping(node, deep)
+    """The mapping in a YAML file. Raises ParamsError as `lib.files.read_yaml` says."""
+    return files.read_yaml(path, ParamsError, dict)
 
 
 def is_small(smoke) -> bool:
-    """Whether SMOKE asks for the small run: anything but empty, 0 or false does."""
-    return str(smoke) not in ("", "0", "false", "False")
+    """Whether SMOKE asks for the small run: anything but empty, 0, false, no or off does."""
+    return str(smoke).lower() not in ("", "0", "false", "no", "off")
 
 
 def run_folder(profile: str, smoke=0, build: str = "") -> Path:
@@ -66,22 +32,27 @@ def run_folder(profile: str, smoke=0, build: str = "") -> Path:
 
 
 def profile_params(profile: str) -> dict:
-    """The content of params/<profile>.yaml, its keys checked.
+    """The content of params/<profile>.yaml, keys and types checked; an empty section is an empty mapping.
 
-    Raises ParamsError for an unknown profile or key.
+    Raises ParamsError for an unknown profile or key, a missing `source`, or a value that cannot be.
     """
     if profile not in PROFILES:
         raise ParamsError(f"profile {profile!r} is not one of {', '.join(PROFILES)}")
     path = PARAMS / f"{profile}.yaml"
-    content = read_yaml(path)
+    content, rules = read_yaml(path), param_types.table()["profile"]
+    if "source" not in content:
+        raise ParamsError(f"{shown(path)}: lacks the key `source`: {param_types.wanted(rules['source'])}")
+    for key in content:
+        if key not in (*rules, "smoke", *STUDIES):
+            raise ParamsError(unknown_key(path, (key,), [*rules, "smoke", *STUDIES]))
+        if key != "source" and content[key] is None:  # everything below it is commented out
+            content[key] = {}
     for key, value in content.items():
-        if key in PROFILE_KEYS:
-            if not isinstance(value, PROFILE_KEYS[key]):
-                raise ParamsError(
-                    f"{shown(path)}: `{key}` should be a {PROFILE_KEYS[key].__name__}, not {value!r}"
-                )
-        elif key not in STUDIES:
-            raise ParamsError(unknown_key(path, key, [*PROFILE_KEYS, *STUDIES]))
+        _check(path, (key,), value, rules.get(key) or SECTION, content)
+    for study, section in content.get("smoke", {}).items():
+        if study not in STUDIES:
+            raise ParamsError(unknown_key(path, ("smoke", study), STUDIES))
+        _check(path, ("smoke", study), section, SECTION, content)
     return content
 
 
@@ -89,30 +60,64 @@ def study_params(study: str, profile: str = "demo", smoke: bool = False) -> dict
     """The parameters of a study under a profile: params/<study>.yaml, overridden by the profile's own
     `<study>:` section and, for a small run, by its `smoke: {<study>: ...}` section.
 
-    Raises ParamsError where a file is malformed or an override names a key that the study does not have.
+    Raises ParamsError naming file, key and line for a key that the study does not have or that params/types.yaml
+    does not list, and for a value that its type there does not allow.
     """
     if study not in STUDIES:
         raise ParamsError(f"study {study!r} is not one of {', '.join(STUDIES)}")
-    params = read_yaml(PARAMS / f"{study}.yaml")
-    content = profile_params(profile)
-    overrides = [content.get(study)] + ([(content.get("smoke") or {}).get(study)] if smoke else [])
-    for section in overrides:
+    file, profile_file = PARAMS / f"{study}.yaml", PARAMS / f"{profile}.yaml"
+    params, content = read_yaml(file), profile_params(profile)
+    stands = [(file, (key,), value) for key, value in params.items()]  # every value, also one that is overridden
+    rules = param_types.table().get(study, {})
+    for where, path, _ in stands:  # first, lest an override of the right name be blamed for a wrong one here
+        _check_name(where, path, rules, study)
+    sections = {(study,): content.get(study)}
+    if smoke:
+        sections["smoke", study] = content.get("smoke", {}).get(study)
+    for path, section in sections.items():
         for key, value in (section or {}).items():
             if key not in params:
-                raise ParamsError(unknown_key(PARAMS / f"{profile}.yaml", f"{study}.{key}", params))
+                raise ParamsError(unknown_key(profile_file, (*path, key), params))
             params[key] = value
+            stands.append((profile_file, (*path, key), value))
+    for where, path, value in stands:
+        _check(where, path, value, rules[path[-1]], params)
     return params
 
 
-def unknown_key(path, key: str, known) -> str:
-    """One sentence for a key nobody knows, with its line and the nearest known one."""
-    last = key.split(".")[-1]
-    near = difflib.get_close_matches(last, list(known), n=1)
+def unknown_key(file, path: tuple, known) -> str:
+    """One sentence for a key nobody knows (the last of `path`), with its line and the nearest known one."""
+    near = difflib.get_close_matches(str(path[-1]), list(known), n=1)
     hint = f"did you mean `{near[0]}`?" if near else f"known keys: {', '.join(sorted(known))}"
-    line = next(
-        (i for i, text in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1)
-         if text.strip().startswith(f"{last}:")),
-        None,
-    )
-    where = f"{shown(path)}, line {line}" if line else shown(path)
-    return f"{where}: unknown key `{key}`; {hint}"
+    return f"{_where(file, path)}: unknown key `{'.'.join(map(str, path))}`; {hint}"
+
+
+def _check_name(file, path: tuple, rules, study: str) -> None:
+    if path[-1] in rules:
+        return
+    if difflib.get_close_matches(str(path[-1]), rules, n=1):
+        raise ParamsError(unknown_key(file, path, rules))
+    raise ParamsError(f"{_where(file, path)}: `{path[-1]}` has no type yet; add a line for it to "
+                      f"params/types.yaml, below `{study}:`")
+
+
+def _check(file, path: tuple, value, rule, params: dict) -> None:
+    found = param_types.problem(value, rule, params, path)
+    if found:
+        raise ParamsError(f"{_where(file, found[0])}: `{'.'.join(map(str, found[0]))}` {found[1]}")
+
+
+def _where(file, path: tuple) -> str:
+    """`params/x.yaml, line 3`: where the key that `path` names stands (or the nearest of its parents)."""
+    node, line = yaml.compose(files.read_utf8(file, ParamsError), Loader=yaml.SafeLoader), None
+    for name in path:
+        if isinstance(node, yaml.MappingNode):
+            key, node = next(((key, value) for key, value in node.value if key.value == str(name)), (None, None))
+        elif isinstance(node, yaml.SequenceNode) and isinstance(name, int) and name < len(node.value):
+            key = node = node.value[name]
+        else:
+            key = None
+        if key is None:
+            break
+        line = key.start_mark.line + 1
+    return f"{shown(file)}, line {line}" if line else shown(file)

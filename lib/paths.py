@@ -7,7 +7,8 @@ DATA = ROOT / "data"
 PARAMS = ROOT / "params"
 NOTEBOOKS = ROOT / "notebooks"
 FIGURES = ROOT / "figures"
-STUDIES = ("alienbench", "stories", "metanym", "worldmodels", "create")
+ACROSS = "across"  # the chapter that looks across the studies: notebooks and params as theirs, no paper of its own
+STUDIES = ("alienbench", "stories", "metanym", "worldmodels", "create", ACROSS)
 
 
 def from_root(path) -> Path:
@@ -23,3 +24,10 @@ def shown(path) -> str:
         return path.resolve().relative_to(ROOT).as_posix()
     except ValueError:
         return str(path)
+
+
+def figures_folder(out) -> Path:
+    """Where a run's figures go: figures/<name> for the chain's build/<name>, else figures/ inside `out`."""
+    out = from_root(out)
+    by_chain = out.parent == ROOT / "build" and out.name != "lab"
+    return FIGURES / out.name if by_chain else out / "figures"

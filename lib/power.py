@@ -28,7 +28,13 @@ class MinimumDetectable(NamedTuple):
 
 def mann_whitney_power(n_first: int, n_second: int, shift: float, *, alpha: float, simulations: int,
                        rng: np.random.Generator) -> float:
-    """Share of `simulations` in which the test at level `alpha` rejects for a location shift in SD units."""
+    """Share of `simulations` in which the test at level `alpha` rejects for a location shift in SD units.
+
+    Raises ValueError for a shift that is no finite number, sizes that are no whole numbers of at least 1, and an
+    alpha outside (0, 1).
+    """
+    if not np.isfinite(shift):
+        raise ValueError(f"the shift must be a finite number of standard deviations, got {shift!r}")
     lower, upper = _rejection(n_first, n_second, alpha)
     first, second = _samples(n_first, n_second, simulations, rng)
     U = _count_below(first, second, shift)
@@ -42,16 +48,16 @@ def minimum_detectable_effect(n_first: int, n_second: int, *, alpha: float, powe
 
     All shifts are judged on the same simulated samples (common random numbers), so power rises with the shift
     and bisection finds the answer. A coarse resolution gives what a search over a grid of shifts gives.
-    Raises ValueError for sizes below 1, an alpha or power outside (0, 1), or where no shift can reach the
-    power.
+    NaN, with power 0, where samples of these sizes can never reject at this level. Raises ValueError for sizes
+    below 1 and an alpha or power outside (0, 1).
     """
     if not 0 < power < 1:
         raise ValueError(f"power must lie between 0 and 1, got {power!r}")
-    if not resolution > 0:
+    if not 0 < resolution < np.inf:
         raise ValueError(f"resolution must be above 0, got {resolution!r}")
     lower, upper = _rejection(n_first, n_second, alpha)
     if upper > n_first * n_second:
-        raise ValueError(f"samples of {n_first} and {n_second} can never reject at alpha = {alpha:g}")
+        return MinimumDetectable(np.nan, np.nan, 0.0)
     first, second = _samples(n_first, n_second, simulations, rng)
 
     def verdicts(U):  # -1, 0, 1: rejects for the first, not at all, rejects for the second
@@ -83,8 +89,10 @@ def rank_biserial_of_shift(shift: float) -> float:
 
 def _rejection(n_first, n_second, alpha) -> tuple[float, float]:
     """Reject for U <= lower or U >= upper."""
-    if n_first < 1 or n_second < 1:
-        raise ValueError(f"samples need at least one unit each, got {n_first} and {n_second}")
+    for n in (n_first, n_second):
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
+            raise ValueError(f"samples need whole numbers of units, at least one each, got {n_first!r} and "
+                             f"{n_second!r}")
     if not 0 < alpha < 1:
         raise ValueError(f"alpha must lie between 0 and 1, got {alpha!r}")
     middle = n_first * n_second / 2

@@ -8,7 +8,7 @@ from scipy import stats
 
 
 def wilson_interval(successes, n, confidence: float = 0.95):
-    """Score interval of a proportion (Wilson 1927): (lo, hi), arrays of the broadcast shape of `successes` and `n`.
+    """Score interval of a proportion (Wilson 1927): (lo, hi), in the shape `successes` and `n` broadcast to.
 
     Unlike the Wald interval it stays in [0, 1] and has width where all or none succeed. NaN where n is 0.
     Raises ValueError for successes outside 0 ... n.
@@ -60,7 +60,8 @@ def paired_deltas(table: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
     if twice.any():
         row = chosen[twice].iloc[0]
         raise ValueError(f"item {row['item']!r} has the condition {row['condition']!r} twice")
-    wide = chosen.pivot(index="item", columns="condition", values="value").reindex(columns=[first, second]).dropna()
+    wide = chosen.pivot(index="item", columns="condition", values="value")
+    wide = wide.reindex(columns=[first, second]).dropna()
     wide.columns.name = None
     return wide.assign(delta=wide[second] - wide[first]).reset_index()
 

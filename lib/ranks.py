@@ -164,13 +164,13 @@ def rank_biserial_interval(first, second, *, B: int, rng: np.random.Generator,
 
 def bonferroni(p) -> np.ndarray:
     """Bonferroni-adjusted p values, min(1, m p), m the number of p values that are not missing."""
-    p = _p_values(p)
+    p = checked_p(p)
     return np.minimum(1.0, p * (~np.isnan(p)).sum())
 
 
 def holm(p) -> np.ndarray:
     """Holm's step-down adjusted p values; missing (NaN) ones stay missing and are not counted."""
-    p = _p_values(p)
+    p = checked_p(p)
     seen = p[~np.isnan(p)]
     order = np.argsort(seen, kind="stable")
     stepped = np.maximum.accumulate(seen[order] * np.arange(len(seen), 0, -1))
@@ -228,7 +228,8 @@ def _sample(values, name) -> np.ndarray:
     return values
 
 
-def _p_values(p) -> np.ndarray:
+def checked_p(p) -> np.ndarray:
+    """p values as floats, NaN missing. Raises ValueError for one outside [0, 1]."""
     p = np.asarray(p, dtype=float)
     if ((p < 0) | (p > 1)).any():
         raise ValueError("p values must lie between 0 and 1")

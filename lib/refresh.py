@@ -9,7 +9,7 @@ from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
+from nbclient.exceptions import CellExecutionError, DeadKernelError
 
 from lib.chain import NUMBERED
 from lib.files import write_text_atomic
@@ -24,7 +24,7 @@ def committed() -> list[Path]:
 def refresh(path: Path) -> None:
     """Execute one notebook in its own folder and replace its outputs, whole or not at all.
 
-    Raises nbclient's CellExecutionError.
+    Raises nbclient's CellExecutionError and DeadKernelError.
     """
     book = nbformat.read(path, as_version=4)
     NotebookClient(book, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}},
@@ -41,7 +41,10 @@ def main(names) -> int:
         try:
             refresh(path)
             print(f"{shown(path)}: refreshed")
-        except (CellExecutionError, OSError) as error:
+        except FileNotFoundError:
+            failed += 1
+            print(f"{shown(path)}: no such notebook", file=sys.stderr)
+        except (CellExecutionError, DeadKernelError, OSError, ValueError) as error:  # ValueError: no notebook
             failed += 1
             print(f"{shown(path)}: {str(error).strip().splitlines()[-1]}", file=sys.stderr)
     return 1 if failed else 0

@@ -64,9 +64,13 @@ def bootstrap_counts(sizes, B: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def percentile_interval(estimate, replicates, confidence: float = 0.95) -> Interval:
-    """Percentile interval from replicates[..., B]; undefined (NaN) replicates are left out."""
+    """Percentile interval from replicates[..., B]; undefined (NaN) replicates are left out.
+
+    Raises ValueError for fewer than two replicates: one has no spread to read an interval from.
+    """
     _check_interval("percentile", confidence)
     replicates = np.asarray(replicates, dtype=float)
+    _check_enough(replicates)
     lo, hi = _quantiles(replicates, np.array([(1 - confidence) / 2, (1 + confidence) / 2]))
     return Interval(_plain(estimate), _plain(lo), _plain(hi))
 
@@ -103,7 +107,8 @@ def paired_bootstrap(first, second, *, B: int, rng: np.random.Generator, confide
 
     first[..., unit], second[..., unit]: pairs with a missing member are left out. The interval is the
     percentile interval; p is two-sided and agrees with it: twice the smaller tail of the replicates at zero,
-    each tail as (1 + count) / (B + 1), at most 1. Raises ValueError for different shapes, and as `bootstrap`.
+    each tail as (1 + count) / (B + 1), at most 1. Differences within 1e-12 of the values (relative) are 0, as
+    ties are in `lib.numeric`. Raises ValueError for different shapes, and as `bootstrap`.
     """
     _check_interval("percentile", confidence)
     check_replicates(B, rng)
@@ -111,14 +116,18 @@ def paired_bootstrap(first, second, *, B: int, rng: np.random.Generator, confide
     if first.shape != second.shape:
         raise ValueError(f"paired samples must have one shape, got {first.shape} and {second.shape}")
     differences = second - first
+    # Equal but for rounding is equal: a sum of the same terms in another order is no effect.
+    near = np.abs(differences) <= TIE_RTOL * np.maximum(np.abs(first), np.abs(second))
+    differences = np.where(near, 0.0, differences)
     if np.isnan(differences).any():
         return PairedResult(*_by_row(differences, clusters, lambda row, labels: paired_bootstrap(
             np.zeros_like(row), row, B=B, rng=rng, confidence=confidence, clusters=labels), fields=4))
     evaluate, n_draws, estimate = _evaluator(differences, None, clusters)
     replicates = _replicates(evaluate, n_draws, differences.size, B, rng)
     interval = percentile_interval(estimate, replicates, confidence)
-    below = 1 + (replicates <= 0).sum(axis=-1)
-    above = 1 + (replicates >= 0).sum(axis=-1)
+    slack = TIE_RTOL * np.abs(differences).max(axis=-1, keepdims=True)
+    below = 1 + (replicates <= slack).sum(axis=-1)
+    above = 1 + (replicates >= -slack).sum(axis=-1)
     p = np.minimum(1.0, 2 * np.minimum(below, above) / (B + 1))
     return PairedResult(*interval, _plain(p))
 
@@ -244,6 +253,7 @@ def _jackknife(evaluate, n_draws, cells) -> np.ndarray | None:
 
 def _bca_interval(estimate, replicates, left_out, confidence) -> Interval:
     """Efron and Tibshirani (1993), equations 14.10, 14.14 and 14.15."""
+    _check_enough(replicates)
     defined = ~np.isnan(replicates)
     B = np.maximum(1, defined.sum(axis=-1))
     target = np.asarray(estimate)[..., np.newaxis]
@@ -314,6 +324,12 @@ def _check_interval(method, confidence) -> None:
         raise ValueError(f"unknown interval method {method!r}: use 'percentile' or 'bca'")
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must lie between 0 and 1, got {confidence!r}")
+
+
+def _check_enough(replicates) -> None:
+    if replicates.ndim == 0 or replicates.shape[-1] < 2:
+        raise ValueError("an interval needs at least 2 replicates, replicates[..., B] has shape "
+                         f"{replicates.shape}")
 
 
 def _plain(value):

@@ -1,22 +1,24 @@
 """Run the chain: `python -m lib.run --profile demo --study all`. What `make tables` calls.
 
 Snakemake decides what is stale and runs it; this command checks the input first, keeps two runs of one profile
-apart, says when there was nothing to do, and closes with one summary line a study.
+apart, stops everything it started when it is stopped itself, and closes with one summary line a study.
 """
 
 import argparse
 import fcntl
 import os
 import re
-import subprocess
+import signal
 import sys
 from contextlib import contextmanager
 from pathlib import Path
 
 from lib.archive import mirror_folder
 from lib.chain import check_params, notebooks
+from lib.files import remove_leftovers, said
 from lib.params import PROFILES, is_small, run_folder
 from lib.paths import ROOT, STUDIES, shown
+from lib.processes import run_group
 
 NOTHING = "Nothing to be done"
 VERBOSE = os.environ.get("VERBOSE", "") not in ("", "0")
@@ -26,42 +28,89 @@ def main(arguments=None) -> int:
     options = _parser().parse_args(arguments)
     smoke, out = is_small(options.smoke), run_folder(options.profile, options.smoke, options.build)
     try:
-        books = notebooks(options.study, options.profile)
-        for study in dict.fromkeys(book.study for book in books):
-            check_params(study, [book for book in books if book.study == study], options.profile, smoke)
-        if options.profile == "released":
-            mirror_folder()
-        if options.profile == "live":
-            from lib.live import check_live  # only live needs the client
-
-            check_live(options.study, smoke=smoke, out=out)
+        books = _checked(options, smoke, out)
+        with one_run(out) as lock:
+            for path in remove_leftovers(out):
+                print(f"{shown(path)}: left by a run that was killed, removed", file=sys.stderr)
+            code, nothing, stop = _snakemake(options, smoke, out, lock)
     except ValueError as error:  # every error of bad input is one, and its message says what would be right
         print(f"error: {error}", file=sys.stderr)
         return 2
-    if not books:
-        print(f"error: no notebook runs for STUDY={options.study} PROFILE={options.profile}", file=sys.stderr)
+    except OSError as error:  # a folder that cannot be written, a full disk
+        print(f"error: {said(error)}", file=sys.stderr)
         return 2
-    with one_run(out):
-        code, nothing = _snakemake(options, smoke, out)
-    if code:
-        print("error: the chain stopped; what was finished is kept, and the same command goes on from there "
-              "(VERBOSE=1 shows tracebacks)", file=sys.stderr)
-        return code
+    except KeyboardInterrupt:  # before anything was started
+        stop, code = signal.SIGINT, 0
+    if stop or code:
+        reason = f"stopped by {stop.name}" if stop else "the chain stopped"
+        print(f"error: {reason}; what was finished is kept, and the same command goes on from there"
+              f"{'' if stop or VERBOSE else ' (VERBOSE=1 shows tracebacks)'}", file=sys.stderr)
+        return 128 + stop if stop else code
     if nothing:
         print(f"Nothing to do: all {len(books)} notebooks of profile {options.profile} are up to date.")
-    if options.snakemake:  # targets of one's own need not include the report
-        return 0
-    from lib.verify import summary_lines  # pandas is slow to import: not before an error could be said
+    if _verified(out):  # targets of one's own need not include the report
+        from lib.verify import summary_lines  # pandas is slow to import: not before an error could be said
 
-    print("\n".join(summary_lines(out)))
-    print(f"Cells: {shown(out / 'cells.csv')}   Report: {shown(out / 'verification.html')}")
+        print("\n".join(summary_lines(out)))
+        print(f"Cells: {shown(out / 'cells.csv')}   Report: {shown(out / 'verification.html')}")
     return 0
+
+
+def _checked(options, smoke: bool, out: Path) -> list:
+    """The notebooks to run, everything they are given checked. Raises a ValueError saying what would be right."""
+    options_known = ("STUDY", options.study, ("all", *STUDIES)), ("PROFILE", options.profile, PROFILES)
+    for name, value, known in options_known:
+        if value not in known:
+            raise ValueError(f"{name}={value} is not one of {', '.join(known)}")
+    if options.cores and not re.fullmatch(r"[1-9]\d*", options.cores):
+        raise ValueError(f"CORES={options.cores} should be a whole number of at least 1")
+    try:
+        books = _books(options.study, options.profile, smoke)
+    except ValueError as error:
+        sound = [study for study in STUDIES if options.study == "all" and _sound(study, options.profile, smoke)]
+        alone = ", ".join(f"STUDY={study}" for study in sound)
+        raise ValueError(f"{error}{f' (sound, and can be run alone: {alone})' if sound else ''}") from None
+    if not books:
+        raise ValueError(f"no notebook runs for STUDY={options.study} PROFILE={options.profile}")
+    if options.profile == "released":
+        mirror_folder()
+    if options.profile == "live":
+        from lib.live import check_live  # only live needs the client
+
+        check_live(options.study, smoke=smoke, out=out)
+    return books
+
+
+def _books(study: str, profile: str, smoke: bool) -> list:
+    books = notebooks(study, profile)
+    for name in dict.fromkeys(book.study for book in books):
+        check_params(name, [book for book in books if book.study == name], profile, smoke)
+    return books
+
+
+def _sound(study: str, profile: str, smoke: bool) -> bool:
+    try:
+        return bool(_books(study, profile, smoke))
+    except ValueError:
+        return False
+
+
+def _verified(out: Path) -> bool:
+    """Whether the report in `out` was made, and after the last cells."""
+    report = out / "verification.csv"
+    cells = [path.stat().st_mtime for path in out.glob("cells/*/*.csv")]
+    return report.is_file() and report.stat().st_mtime >= max(cells, default=0)
+
+
+def _every_core() -> int:
+    """How many cores this process may use (a container or batch job may have fewer than the machine)."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m lib.run", description=__doc__.splitlines()[0])
-    parser.add_argument("--profile", default="demo", choices=PROFILES)
-    parser.add_argument("--study", default="all", choices=("all", *STUDIES))
+    parser.add_argument("--profile", default="demo", help=f"{', '.join(PROFILES)} (default: demo)")
+    parser.add_argument("--study", default="all", help=f"all (the default), {', '.join(STUDIES)}")
     parser.add_argument("--smoke", default="0", help="1: the small N of the profile's smoke section")
     parser.add_argument("--cores", default="", help="how many notebooks run side by side (default: every core)")
     parser.add_argument("--build", default="", help="folder for results (default: build/<profile>)")
@@ -69,36 +118,46 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _snakemake(options, smoke: bool, out: Path) -> tuple[int, bool]:
-    """Run Snakemake, passing its output on as it comes; (exit code, whether there was nothing to do)."""
+def _snakemake(options, smoke: bool, out: Path, lock) -> tuple:
+    """Run Snakemake, passing its output on as it comes.
+
+    Returns (exit code, whether there was nothing to do, the signal that stopped it or None). It holds `lock` to
+    its end, so that another run waits until the notebooks of this one are gone, also where this process was
+    killed.
+    """
     command = [
-        sys.executable, "-m", "snakemake", "--cores", options.cores or str(os.cpu_count()),
+        sys.executable, "-m", "snakemake", "--cores", options.cores or str(_every_core()),
         "--nolock", "--rerun-incomplete", "--keep-going", "--quiet", "host", "reason", "rules",
         # plain modification times, as make would: a touched file counts, whatever its size
         "--max-checksum-file-size", "0",
         *options.snakemake,
         "--config", f"profile={options.profile}", f"study={options.study}", f"smoke={int(smoke)}", f"build={out}",
     ]
-    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])))
-    environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environment.get("PATH", "")])
+    environment = dict(os.environ)
+    for name, first in (("PYTHONPATH", ROOT), ("PATH", Path(sys.executable).parent)):
+        environment[name] = os.pathsep.join(filter(None, [str(first), os.environ.get(name)]))
     nothing, told = False, Progress()
-    with subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True) as process:
-        for line in process.stderr:
-            nothing |= NOTHING in line
-            said = line.rstrip("\n") if VERBOSE else told.line(line.rstrip("\n"))
-            if said:
-                print(said, file=sys.stderr, flush=True)
-    return process.returncode, nothing
+
+    def line(text, stopping):
+        nonlocal nothing
+        nothing |= NOTHING in text
+        shown_text = text if VERBOSE else "" if stopping else told.line(text)
+        if shown_text:
+            print(shown_text, file=sys.stderr, flush=True)
+
+    code, stop = run_group(command, line=line, keep=(lock.fileno(),), cwd=ROOT, env=environment)
+    return code, nothing, stop
 
 
 class Progress:
     """Snakemake's output, cut down to one line a finished step and whatever is an error."""
 
     NOISE = re.compile(
-        r"\s*$|Building DAG|Job stats|job +count|-{5,}|\S+ +\d+$|Select jobs|Execute \d+ jobs|\[\w{3} \w{3} +\d|Elapsed time"
-        r"|Assuming unrestricted|Using shell|Provided cores|Rules claiming|Complete log|Nothing to be done|\[IPKernelApp\]"
-        r"|RuleException:|CalledProcessError in file|Command 'set |WorkflowError:|At least one job did not"
-        r"|Shutting down|Exiting because|host: |.*Kernel is running over TCP|Removing output|(\S+\.(png|svg|csv|html|ipynb|tex|jsonl)(, )?)+$")
+        r"\s*$|Building DAG|Job stats|job +count|-{5,}|\S+ +\d+$|Select jobs|Execute \d+ jobs|\[\w{3} \w{3} +\d"
+        r"|Elapsed time|Assuming unrestricted|Using shell|Provided cores|Rules claiming|Complete log"
+        r"|Nothing to be done|\[IPKernelApp\]|RuleException:|CalledProcessError in file|Command 'set "
+        r"|WorkflowError:|At least one job did not|Shutting down|Exiting because|host: |Kernel died while waiting"
+        r"|.*Kernel is running over TCP|Removing output|(\S+\.(png|svg|csv|html|ipynb|tex|jsonl)(, )?)+$")
     DONE = re.compile(r"Finished jobid: \d+ \(Rule: (\w+)\)")
     STEP = re.compile(r"(\d+ of \d+) steps")
 
@@ -118,7 +177,10 @@ class Progress:
 
 @contextmanager
 def one_run(out: Path):
-    """Hold `out` for this run; a second run waits for the first. A killed run leaves no lock behind."""
+    """Hold `out` for this run and yield the lock's file; a second run waits for the first.
+
+    A killed run leaves no lock behind. Raises OSError where `out` cannot be written.
+    """
     out.mkdir(parents=True, exist_ok=True)
     with open(out / ".lock", "w") as handle:
         try:
@@ -126,7 +188,7 @@ def one_run(out: Path):
         except BlockingIOError:
             print(f"Another run is at work in {shown(out)}: waiting for it.", file=sys.stderr)
             fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
+        yield handle
 
 
 if __name__ == "__main__":

@@ -1,17 +1,20 @@
 """Large stages in shards: jobs that share nothing but ledger files.
 
-    python -m lib.shards ask NOTEBOOK VALUES FOLDER 3/20     one shard: asks its share, into a ledger of its
-    own python -m lib.shards merge FOLDER                        all shards' replies into the study's ledger
+    python -m lib.shards ask NOTEBOOK VALUES FOLDER 3/20     one shard asks its share, into a ledger of its own
+    python -m lib.shards merge FOLDER                        all shards' replies into the study's ledger
 
-A shard runs the notebook's own code up to the first stage, asks those of its missing requests that fall to
-it, and stops. What falls to a shard follows from a request's hash, so shards need not know of each other.
-The notebook, run after the merge, finds every reply in its ledger and asks only what its later stages need.
-Ledgers are named by `FOLDER/<ledger>--<stage>--<shard>.sqlite`; each has one writer, on one machine.
+FOLDER is <ledgers>/shards/<rule>/<stage>: stages of a notebook are taken one after the other, counted from 1.
+A shard runs the notebook's own code up to its stage, finding the replies of earlier ones in the study's ledger,
+asks those of the stage's missing requests that fall to it, and stops. What falls to a shard follows from a
+request's hash, so shards need not know of each other. The notebook, run after the last merge, asks only what
+stages beyond those need. A shard's ledger is `FOLDER/<ledger>--<label>--<shard>.sqlite`; each has one writer, on
+one machine.
 """
 
 import contextlib
 import dataclasses
 import io
+import itertools
 import json
 import os
 import re
@@ -24,6 +27,8 @@ from lib.models import Budget, Ledger
 from lib.paths import ROOT, shown
 
 BATCH = 500  # replies a transaction
+WAIT = 600  # seconds for a ledger that another notebook of the study is writing to
+NO_STAGE = "the notebook has no such stage"
 UNITS = ("dollars", "tokens", "calls")
 NAME = re.compile(r"(?P<ledger>.+?)--(?P<stage>.+)--(?P<shard>\d+)\.sqlite")
 
@@ -96,7 +101,8 @@ def merge(folder: Path, ledgers: Path) -> int:
             raise ShardError(
                 f"{shown(path)}: is no shard's ledger; those are named <ledger>--<stage>--<number>.sqlite"
             )
-        with Ledger(path) as shard, Ledger(ledgers / f"{found['ledger']}.sqlite") as whole, whole.writing():
+        study = Ledger(ledgers / f"{found['ledger']}.sqlite", wait=WAIT)
+        with Ledger(path) as shard, study as whole, whole.writing():
             new += _copy(shard, whole, path.stem)
         for ending in ("", "-wal", "-shm", ".lock"):
             path.with_name(path.name + ending).unlink(missing_ok=True)
@@ -173,35 +179,45 @@ def _spent(ledger: Ledger) -> Counter:
     return Counter({unit: total[unit] + total[f"risk_{unit}"] for unit in UNITS})
 
 
-def run_notebook(notebook: Path, values: dict, folder: Path, shard: Shard) -> bool:
-    """Run a notebook's code up to its first stage and ask the shard's share; False where it has no stage to
-    ask.
+def run_notebook(notebook: Path, values: dict, folder: Path, shard: Shard, stage: int = 1) -> bool:
+    """Run a notebook's code up to its `stage`th stage and ask the shard's share; False where it has fewer.
 
-    To be called in a fresh process, before anything has imported `run_stage`.
+    Earlier stages are read from the study's ledger, which must hold them whole: raises LedgerError where it does
+    not. To be called in a fresh process, before anything has imported `run_stage`.
     """
     import lib.models
     import lib.page
+    from lib.models.stage import run_stage
 
-    def stage(requests, endpoint, ledger, **options):
+    counted, held = itertools.count(1), contextlib.ExitStack()
+
+    def take(requests, endpoint, ledger, **options):
+        if next(counted) < stage:
+            kept = held.enter_context(Ledger(ledger.path, readonly=True))
+            return run_stage(requests, endpoint, kept, **{**options, "budget": None, "preflight": False})
         ask_share(requests, endpoint, ledger, folder=folder, shard=shard, **options)
         raise Asked
 
-    lib.models.run_stage = stage
-    for name in (
-        "close",
-        "save_csv",
-        "save_figure",
-        "save_tables",
-    ):  # a shard writes its ledger and nothing else
+    lib.models.run_stage = take
+    for name in ("close", "save_csv", "save_figure", "save_tables"):  # a shard writes its ledger and nothing else
         setattr(lib.page.Page, name, lambda *_, **__: None)
     os.environ.setdefault("MPLBACKEND", "Agg")
     os.chdir(notebook.parent)
     names = {"__name__": "__main__"}
-    with contextlib.suppress(Asked), contextlib.redirect_stdout(io.StringIO()):
+    with held, contextlib.suppress(Asked), contextlib.redirect_stdout(io.StringIO()):
         for source in _code(notebook, values):
             exec(compile(source, notebook.name, "exec"), names)
         return False
     return True
+
+
+def ask(notebook: Path, values: dict, folder: Path, shard: Shard) -> None:
+    """One shard's job: ask its share and leave a mark; none of it where the stage before was not there either."""
+    stage = int(folder.name)
+    before = folder.parent / str(stage - 1) / "merged.done"
+    ended = before.is_file() and before.read_text(encoding="utf-8") == NO_STAGE
+    asked = not ended and run_notebook(notebook, values, folder, shard, stage)
+    write_text_atomic(folder / f"{shard.index}-of-{shard.count}.done", "" if asked else NO_STAGE)
 
 
 def _code(notebook: Path, values: dict):
@@ -223,13 +239,13 @@ def main(arguments) -> int:
     try:
         match arguments:
             case ["ask", notebook, values, folder, text]:
-                shard, folder = Shard.read(text), Path(folder)
-                run_notebook(ROOT / notebook, json.loads(values), folder, shard)
-                write_text_atomic(folder / f"{shard.index}-of-{shard.count}.done", "")
+                ask(ROOT / notebook, json.loads(values), Path(folder), Shard.read(text))
             case ["merge", folder]:
                 folder = Path(folder)
-                print(f"{folder.name}: {merge(folder, folder.parent.parent)} replies merged")
-                write_text_atomic(folder / "merged.done", "")
+                marks = {path.read_text(encoding="utf-8") for path in folder.glob("*-of-*.done")}
+                new = merge(folder, folder.parents[2])
+                print(f"{folder.parent.name}, stage {folder.name}: {new} replies merged")
+                write_text_atomic(folder / "merged.done", NO_STAGE if marks == {NO_STAGE} else "")
             case _:
                 print(__doc__, file=sys.stderr)
                 return 2

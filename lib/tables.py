@@ -1,4 +1,4 @@
-"""Rendering tables from cells: one `Table`, written as HTML, LaTeX and CSV, so a number cannot differ between them."""
+"""Rendering tables from cells: one `Table` as HTML, LaTeX and CSV, so a number cannot differ between them."""
 
 import html
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from lib.cells import grid
+from lib.cells import CellsError, grid
 from lib.files import write_text_atomic
 
 LATEX = str.maketrans({"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}",
@@ -47,20 +47,32 @@ def from_cells(cells: pd.DataFrame, exhibit: str, *, decimals=2, rows=None, colu
     """One exhibit as strings.
 
     `decimals` is a number or {column: number}; `rows`, `columns` map ids to labels, choosing and ordering
-    what is shown; `percent` names columns that get a % sign. Raises CellsError for an unknown exhibit,
-    KeyError for a row or column that has no cells.
+    what is shown; `percent` names columns that get a % sign. Raises CellsError for an unknown exhibit and for two
+    ids with one label, KeyError for a row or column that has no cells.
     """
     value, lo, hi = (grid(cells, exhibit, name) for name in ("value", "lo", "hi"))
     rows = rows or {name: name for name in value.index}
     columns = columns or {name: name for name in value.columns}
-    body = pd.DataFrame(index=pd.Index(rows.values(), name=""), columns=list(columns.values()), dtype=object)
-    for row, row_label in rows.items():
-        for column, label in columns.items():
-            places = decimals.get(column, 2) if isinstance(decimals, dict) else decimals
-            bounds = (lo.at[row, column], hi.at[row, column]) if intervals else (None, None)
-            text = number(value.at[row, column], places, *bounds)
-            body.at[row_label, label] = f"{text}%" if column in percent and text != "–" else text
-    return body
+    for labels in (rows, columns):
+        _refuse_twins(exhibit, labels)
+
+    def entry(row, column):
+        places = decimals.get(column, 2) if isinstance(decimals, dict) else decimals
+        bounds = (lo.at[row, column], hi.at[row, column]) if intervals else (None, None)
+        text = number(value.at[row, column], places, *bounds)
+        return f"{text}%" if column in percent and text != "–" else text
+
+    return pd.DataFrame([[entry(row, column) for column in columns] for row in rows],
+                        index=pd.Index(rows.values(), name=""), columns=list(columns.values()), dtype=object)
+
+
+def _refuse_twins(exhibit: str, labels: dict) -> None:
+    """Raise CellsError where two ids have one label: a reader could not tell them apart."""
+    seen = {}
+    for name, label in labels.items():
+        if seen.setdefault(label, name) != name:
+            raise CellsError(f"{exhibit}: {seen[label]!r} and {name!r} have the same label {label!r}; "
+                             "give each its own")
 
 
 def bold_best(body: pd.DataFrame, values: pd.DataFrame, best=np.nanmax) -> pd.DataFrame:
@@ -84,7 +96,8 @@ def to_html(table: Table) -> str:
                      for name, row in zip(table.body.index, table.body.to_numpy()))
     notes = "".join(f"<p class='note'>{html.escape(note)}</p>" for note in table.notes)
     return (f"<figure class='table'><figcaption><b>{html.escape(table.title)}.</b> {html.escape(table.caption)}"
-            f"</figcaption>\n<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table>{notes}</figure>")
+            f"</figcaption>\n<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table>{notes}"
+            "</figure>")
 
 
 def to_latex(table: Table) -> str:
@@ -105,11 +118,13 @@ def to_latex(table: Table) -> str:
 def write_table(table: Table, folder, name: str) -> list[Path]:
     """Write `<name>.html`, `.tex` and `.csv` below `folder`; return their paths."""
     folder = Path(folder)
-    page = f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{html.escape(table.title)}</title>\n{STYLE}\n"
+    page = ("<!doctype html><html lang='en'><meta charset='utf-8'>"
+            f"<title>{html.escape(table.title)}</title>\n{STYLE}\n")
+    plain = table.body.replace(r"\*\*", "", regex=True)
     return [
         write_text_atomic(folder / f"{name}.html", page + to_html(table) + "\n</html>\n"),
         write_text_atomic(folder / f"{name}.tex", to_latex(table)),
-        write_text_atomic(folder / f"{name}.csv", table.body.replace(r"\*\*", "", regex=True).to_csv(lineterminator="\n")),
+        write_text_atomic(folder / f"{name}.csv", plain.to_csv(lineterminator="\n")),
     ]
 
 
@@ -128,5 +143,6 @@ table{border-collapse:collapse;font-variant-numeric:tabular-nums}
 th,td{padding:.25rem .7rem;text-align:right;border-bottom:1px solid #e3e6ea}
 tr>:first-child{text-align:left} thead th{border-bottom:2px solid #1b1f24}
 figcaption{max-width:60rem;margin-bottom:.6rem} .note{color:#555;font-size:.9em}
-@media(prefers-color-scheme:dark){body{color:#e6e8eb;background:#15181c}th,td{border-color:#333a42}thead th{border-color:#e6e8eb}.note{color:#aaa}}
+@media(prefers-color-scheme:dark){body{color:#e6e8eb;background:#15181c}
+th,td{border-color:#333a42}thead th{border-color:#e6e8eb}.note{color:#aaa}}
 </style>"""

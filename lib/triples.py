@@ -9,6 +9,7 @@ import bz2
 import csv
 import gzip
 import json
+import re
 from collections import defaultdict, deque
 from dataclasses import dataclass
 from itertools import combinations
@@ -70,12 +71,17 @@ class TripleStore:
             self.multiplicity.setdefault(inverse, self.multiplicity.get(relation, 1))
         told_back = [(tail, self.inverses[relation], head) for head, relation, tail in self.triples
                      if relation in self.inverses]
-        self.facts = set(self.triples) | set(told_back)
+        self.facts = dict.fromkeys([*self.triples, *told_back])
         self._out, self._heads, self._tails = defaultdict(list), defaultdict(set), defaultdict(set)
-        for head, relation, tail in dict.fromkeys([*self.triples, *told_back]):
+        for head, relation, tail in self.facts:
             self._out[head].append((relation, tail))
             self._heads[relation, tail].add(head)
             self._tails[head, relation].add(tail)
+
+    def told_from_both_ends(self) -> "TripleStore":
+        """The same facts, each relation with an inverse: the given one, else "is <relation> of"."""
+        inverses = {relation: f"is {relation} of" for _, relation, _ in self.triples}
+        return TripleStore(self.triples, {**inverses, **self.inverses}, self.kinds, self.multiplicity)
 
     def __len__(self):
         return len(self.triples)
@@ -142,87 +148,114 @@ def load_graph(path, relations=None) -> TripleStore:
 
 def load_wikidata(path, labels=None, language: str = "en") -> TripleStore:
     """Triples from an extract of Wikidata's JSON dump: one entity a line (a trailing comma and the dump's own
-    brackets are allowed), plain, .gz or .bz2.
+    brackets are allowed), plain, .gz or .bz2; also in the simplified form {"labels": {"en": "…"}, "claims":
+    {"P54": ["Q9"]}}.
 
     Statements whose value is an entity are taken, deprecated ones left out, and where a property has
-    preferred statements only those (Wikidata's "truthy" rule). Ids are replaced by labels from the extract
-    itself, then from `labels` {id: label}; an id without a label stays. Raises TripleError for a line that is
-    no entity.
+    preferred statements only those (Wikidata's "truthy" rule). Ids are replaced by labels from `labels` {id:
+    label}, then from the extract itself, in `language` or for all languages ("mul"); an id without a label
+    stays. Raises TripleError for a line that is no entity.
     """
     path = Path(path)
-    names, kinds, found = dict(labels or {}), {}, []
+    names, kinds, found = {}, {}, []
     for line, text in _lines(path):
         text = text.strip().rstrip(",")
         if text in ("", "[", "]"):
             continue
         try:
             entity = json.loads(text)
-            key = entity["id"]
-        except (ValueError, TypeError, KeyError):
+            key, claims = entity["id"], dict(entity.get("claims") or {})
+            given = entity.get("labels") or {}
+            label = next((given[name] for name in (language, "mul") if name in given), None)
+            found += [(key, relation, value) for relation, statements in claims.items()
+                      for value in _truthy(statements)]
+        except (ValueError, TypeError, KeyError, AttributeError):
             raise TripleError(
                 f"{shown(path)}, line {line}: should be one Wikidata entity as JSON with an `id`"
             ) from None
-        label = (entity.get("labels") or {}).get(language)
         if label:
-            names[key] = label["value"]
-        for relation, statements in (entity.get("claims") or {}).items():
-            usable = [s for s in statements if s.get("rank") != "deprecated"]
-            preferred = [s for s in usable if s.get("rank") == "preferred"]
-            for statement in preferred or usable:
-                value = ((statement.get("mainsnak") or {}).get("datavalue") or {}).get("value")
-                if isinstance(value, dict) and "id" in value:
-                    found.append((key, relation, value["id"]))
+            names[key] = label["value"] if isinstance(label, dict) else str(label)
+    names |= labels or {}
     for head, relation, tail in found:
         if relation == "P31":
             kinds.setdefault(names.get(head, head), names.get(tail, tail))
     return TripleStore((tuple(names.get(part, part) for part in triple) for triple in found), kinds=kinds)
 
 
+def _truthy(statements) -> list:
+    """Ids of the entities that a property's statements name."""
+    full = [statement for statement in statements if isinstance(statement, dict) and "mainsnak" in statement]
+    usable = [statement for statement in full if statement.get("rank") != "deprecated"]
+    preferred = [statement for statement in usable if statement.get("rank") == "preferred"]
+    snaks = [statement["mainsnak"] or {} for statement in preferred or usable]
+    values = [(snak.get("datavalue") or {}).get("value") for snak in snaks] if full else list(statements)
+    ids = [value.get("id") or f"Q{value.get('numeric-id')}" if isinstance(value, dict) else value
+           for value in values]
+    return [key for key in ids if isinstance(key, str) and re.fullmatch(r"[QPL]\d+", key)]
+
+
+def read_labels(path) -> dict:
+    """{id: label} from a CSV with columns id and label. Raises TripleError where it is none."""
+    return {row["id"].strip(): row["label"].strip() for _, row in _csv_rows(Path(path), ("id", "label"))}
+
+
 def load_sparql(path) -> TripleStore:
-    """Triples from a SPARQL result in JSON: variables head, relation, tail (or item/property/value, s/p/o),
-    each preferring its `…Label`. Raises TripleError where the file is no result or a row lacks one of the
-    three."""
+    """Triples from a SPARQL result in JSON, full (results.bindings) or flat (a list of rows): variables head,
+    relation, tail (or item/property/value, s/p/o), each preferring its `…Label`. Raises TripleError where the
+    file is no result or a row lacks one of the three."""
     path = Path(path)
     try:
         with _open(path) as handle:
-            rows = json.load(handle)["results"]["bindings"]
-    except (OSError, ValueError, KeyError, TypeError):
+            value = json.load(handle)
+        rows = value if isinstance(value, list) else value["results"]["bindings"]
+        rows = [{key: item["value"] if isinstance(item, dict) else str(item) for key, item in row.items()}
+                for row in rows]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise TripleError(f"{shown(path)}: should be a SPARQL result in JSON (results.bindings)") from None
     triples = []
     for number, row in enumerate(rows):
-        triple = []
-        for names in SPARQL_NAMES:
-            value = next(
-                (row[key]["value"] for name in names for key in (f"{name}Label", name) if key in row), None
+        named = [next((row[key] for name in names for key in (f"{name}Label", name) if key in row), None)
+                 for names in SPARQL_NAMES]
+        if None in named:
+            names = SPARQL_NAMES[named.index(None)]
+            raise TripleError(
+                f"{shown(path)}, row {number}: lacks the variable {names[0]} (or {', '.join(names[1:])})"
             )
-            if value is None:
-                raise TripleError(
-                    f"{shown(path)}, row {number}: lacks the variable {names[0]} (or {', '.join(names[1:])})"
-                )
-            triple.append(value)
-        triples.append(tuple(triple))
+        triples.append(tuple(named))
     return TripleStore(triples)
 
 
-def load_store(path, relations=None) -> TripleStore:
-    """Any of the three, told by its content: CSV with a header, a SPARQL result, or Wikidata JSON lines."""
+def load_store(path, relations=None, labels=None) -> TripleStore:
+    """Any of the three, told by its content: CSV with a header, a SPARQL result, or Wikidata JSON lines (with
+    `labels`, a CSV of id and label, for ids that the extract does not name)."""
     path = Path(path)
-    with _open(path) as handle:
-        start = handle.read(4096).lstrip()
+    try:
+        with _open(path) as handle:
+            start = handle.read(4096).lstrip()
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise TripleError(
+            f"{shown(path)}: cannot be read ({error}); it should be text, plain, .gz or .bz2"
+        ) from None
     if path.suffix == ".csv":
         return load_graph(path, relations)
-    return load_sparql(path) if '"bindings"' in start or '"vars"' in start else load_wikidata(path)
+    flat = re.match(r"\[\s*\{", start) and not re.search(r'"(labels|claims|id)"\s*:', start)
+    if flat or '"bindings"' in start or '"vars"' in start:
+        return load_sparql(path)
+    return load_wikidata(path, read_labels(labels) if labels else None)
 
 
-def classes(store: TripleStore, chosen=None, smallest: int = 3, largest: int = 12) -> dict:
+def classes(store: TripleStore, chosen=None, smallest: int = 3, largest: int = 12, both_ends=False) -> dict:
     """{(relation, tail): members} of compact classes: `smallest` to `largest` members.
 
     chosen : the (relation, tail) pairs to use, as the paper's authors chose theirs by hand; all pairs by
         default.
+    both_ends : also classes of what one head stands in a relation to (the cast of a film), told from the
+        tails: the definition has heads only, five of the 23 released queries come from such classes.
     Raises TripleError for a chosen pair without members.
     """
     pairs = (
-        dict.fromkeys((relation, tail) for _, relation, tail in store.triples) if chosen is None else chosen
+        dict.fromkeys((relation, tail) for _, relation, tail in (store.facts if both_ends else store.triples))
+        if chosen is None else chosen
     )
     found = {}
     for relation, tail in pairs:
@@ -278,9 +311,9 @@ def build_queries(store: TripleStore, found: dict, n: int, rng: np.random.Genera
     if len(drawn) < n:
         raise TripleError(
             f"{len(drawn)} queries can be made from {len(found)} classes, {n} were asked for: widen the "
-            "classes or raise per_class"
+            f"classes, raise per_class, or lower least_chains (now {least_chains})"
         )
-    return [(Query(index, path.first[0], path.last[1], path.last[2], query_text(path, store)), path)
+    return [(Query(index, path.first[0], path.last[1], path.last[2], query_text(path, store), path.first[1]), path)
             for index, path in enumerate(drawn[:n])]
 
 
@@ -322,14 +355,19 @@ def query_text(path: SourcePath, store: TripleStore) -> str:
 
 def _open(path: Path):
     try:
-        return OPENERS.get(path.suffix, open)(path, "rt", encoding="utf-8")
+        return OPENERS.get(path.suffix, open)(path, "rt", encoding="utf-8-sig")
     except OSError as error:
         raise TripleError(f"{shown(path)}: cannot be read ({error.strerror})") from None
 
 
 def _lines(path: Path):
-    with _open(path) as handle:
-        yield from enumerate(handle, 1)
+    line = 0
+    try:
+        with _open(path) as handle:
+            for line, text in enumerate(handle, 1):
+                yield line, text
+    except (EOFError, UnicodeDecodeError) as error:
+        raise TripleError(f"{shown(path)}: cannot be read after line {line} ({error})") from None
 
 
 def _csv_rows(path: Path, columns):

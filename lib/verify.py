@@ -18,12 +18,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from lib.cells import ADDRESS, COMPUTED, CellsError, address, agreement, published, read_cells
+from lib import compare
+from lib.cells import ADDRESS, COMPUTED, PUBLISHED, CellsError, address, agreement, published, read_cells
 from lib.chain import notebooks
-from lib.files import write_csv_atomic, write_text_atomic
-from lib.paths import DATA, STUDIES
+from lib.files import said, write_csv_atomic, write_text_atomic
+from lib.paths import ACROSS, DATA, STUDIES
 from lib.paths import shown as shown_path
 
+WITHOUT = {"none": "no released file at hand covers it", "design": "a constant or choice of the design"}
 STATUSES = ("reproduced", "within", "differs", "derived", "other run", "no data")
 REPORT = [*ADDRESS, "status", "verdict", "value", "lo", "hi", "decimals", "computed", "computed_lo", "computed_hi",
           "place", "kind", "tolerance", "note", "remark", "notebook", "cell"]
@@ -44,7 +46,8 @@ def gather(paths, out: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
         everything.loc[rows.index, "cell"] = [ids.get(str(count), "") for count in rows["execution"]]
     repeated = everything.duplicated([*ADDRESS, "basis"], keep=False)
     if repeated.any():
-        both = everything[repeated].iloc[:2]
+        alike = everything[repeated].groupby([*ADDRESS, "basis"], sort=False)
+        both = next(iter(alike))[1]
         raise CellsError(f"{address(both.iloc[0])} is filled by {both['notebook'].iloc[0]} and again by "
                          f"{both['notebook'].iloc[1]}")
     data = everything[everything["basis"] != "printed"]
@@ -70,7 +73,10 @@ def summary(report: pd.DataFrame, computed: pd.DataFrame, study: str) -> str:
     against = int((mine["verdict"] == "contradicts").sum())
     parts = [f"{status} {counts.get(status, 0)}" for status in STATUSES]
     parts[STATUSES.index("derived")] += f" ({against} contradict)" if against else ""
-    return f"{study}: cells {int((computed['study'] == study).sum())}; printed {len(mine)}: {', '.join(parts)}"
+    closing = f"printed {len(mine)}: {', '.join(parts)}"
+    if not len(mine):
+        closing = "no paper of its own" if study == ACROSS else "not run whole, so nothing is compared"
+    return f"{study}: cells {int((computed['study'] == study).sum())}; {closing}"
 
 
 def summary_lines(out: Path) -> list[str]:
@@ -89,12 +95,14 @@ def _verdict(row, found, again, profile: str) -> dict:
     """One row of the report for one printed number."""
     verdict, remark = "", ""
     if row["archive"] == "same" and profile == "released" and found is not None:
-        status, shown = agreement(row, found), found
-    elif again is not None:
+        # a notebook that could not compute it says why in its note
+        nothing = np.isnan(found["value"]) and not np.isnan(row["value"])
+        status, shown = "no data" if nothing else agreement(row, found), found
+    elif again is not None and not (np.isnan(again["value"]) and not np.isnan(row["value"])):
         status, shown = "derived", again
         verdict = "contradicts" if agreement(row, again) == "differs" else "agrees"
-    elif row["archive"] == "none" and not (profile == "demo" and found is not None):
-        status, shown = "no data", None
+    elif row["archive"] in WITHOUT and not (profile == "demo" and found is not None):
+        status, shown, remark = "no data", None, WITHOUT[row["archive"]]
     elif row["archive"] == "same" and profile == "released":
         status, shown, remark = "no data", None, "the archive covers it, but no notebook computed it"
     elif row["archive"] == "same" and found is None:
@@ -131,36 +139,42 @@ def _cell_ids(executed: Path) -> dict:
     return {str(cell["execution_count"]): cell["id"] for cell in cells if cell.get("execution_count")}
 
 
-def moved(before: Path, computed: pd.DataFrame) -> pd.DataFrame:
-    """Computed numbers that differ from the last run's cells.csv: address, before, after (12 digits; NaN where absent)."""
-    columns = [*ADDRESS, "before", "after"]
-    if not before.is_file():
-        return pd.DataFrame(columns=columns)
-    pair = read_cells(before)[[*ADDRESS, "value"]].merge(computed[[*ADDRESS, "value"]], on=ADDRESS, how="outer",
-                                                         suffixes=("_before", "_after"))
-    pair = pair.rename(columns={"value_before": "before", "value_after": "after"})
-    same = np.isclose(pair["before"], pair["after"], rtol=1e-11, atol=0, equal_nan=True)
-    return pair.loc[~same, columns]
+def moved(last: Path, computed: pd.DataFrame) -> pd.DataFrame:
+    """How `computed` differs from the cells of the last run (columns `lib.compare.MOVED`); empty on a first run
+    and, said on standard error, where that file cannot be used."""
+    if not last.is_file():
+        return compare.moved(computed, computed)
+    try:
+        return compare.moved(read_cells(last), computed)
+    except CellsError as error:
+        print(f"{error}: which numbers moved since the last run is not known", file=sys.stderr)
+        return compare.moved(computed, computed)
 
 
-def finished_elsewhere(profile: str, out: Path, studies) -> dict:
-    """{study: cells files} of the other studies that earlier runs have left in `out`: one report holds them all."""
-    found = {}
+def finished_elsewhere(profile: str, out: Path, studies, paths) -> tuple[list, list]:
+    """(cells files beside `paths`, studies beside `studies`) that earlier runs have left in `out`: one report
+    holds them all. A study counts where every notebook of it was run; the chapter across may have run a few
+    alone."""
+    given, found, partial = {Path(path).resolve() for path in paths}, {}, set()
     for book in notebooks("all", profile):
-        path = out / "cells" / book.study / f"{book.name}.csv"
-        if book.study not in studies and path.is_file():
+        path = (out / "cells" / book.study / f"{book.name}.csv").resolve()
+        if path in given or path.is_file():
             found.setdefault(book.study, []).append(path)
-    return found
+        else:
+            partial.add(book.study)
+    more = [path for books in found.values() for path in books if path not in given]
+    return more, [study for study in found if study not in partial and study not in studies]
 
 
 def main(arguments) -> int:
     profile, studies, out, *paths = arguments
     out, studies = Path(out), studies.split(",")
     try:
-        others = finished_elsewhere(profile, out, studies)
+        more, others = finished_elsewhere(profile, out, studies, paths)
         studies = [study for study in STUDIES if study in studies or study in others]
-        computed, derived = gather([*paths, *(path for found in others.values() for path in found)], out)
-        printed = pd.concat([published(study) for study in studies if _has_published(study)], ignore_index=True)
+        computed, derived = gather([*paths, *more], out)
+        printed = [published(study) for study in studies if _has_published(study)]
+        printed = pd.concat(printed, ignore_index=True) if printed else pd.DataFrame(columns=PUBLISHED)
         report = verify(printed, computed, derived, profile)
         from lib.report import page
 
@@ -170,12 +184,16 @@ def main(arguments) -> int:
         return 1
     # Snakemake removes a rule's old outputs before it runs; this copy, no output of the rule, remembers them
     last = out / "cells" / "last_run.csv"
-    write_csv_atomic(out / "moved.csv", moved(last, computed))
-    write_csv_atomic(last, computed)
-    write_csv_atomic(out / "cells.csv", computed)
-    write_csv_atomic(out / "derived.csv", derived)
-    write_text_atomic(out / "verification.html", html)
-    write_csv_atomic(out / "verification.csv", report)
+    try:
+        write_csv_atomic(out / "moved.csv", moved(last, computed))
+        write_csv_atomic(last, computed)
+        write_csv_atomic(out / "cells.csv", computed)
+        write_csv_atomic(out / "derived.csv", derived)
+        write_text_atomic(out / "verification.html", html)
+        write_csv_atomic(out / "verification.csv", report)
+    except OSError as error:
+        print(f"verification: {said(error)}", file=sys.stderr)
+        return 1
     return 0
 
 

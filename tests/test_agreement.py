@@ -243,6 +243,7 @@ def test_kappa_leaves_out_missing_pairs_and_unused_categories_keep_their_distanc
 @pytest.mark.parametrize("value, band", [
     (-0.3, "Poor"), (0.0, "Poor"), (0.1999, "Poor"), (0.20, "Fair"), (0.40, "Moderate"), (0.422, "Moderate"),
     (0.60, "Good"), (0.7999, "Good"), (0.80, "Excellent"), (0.944, "Excellent"), (1.0, "Excellent"),
+    (1 - 0.6, "Moderate"), (1 - 0.2 - 1e-13, "Excellent"), (0.6 - 2e-12, "Moderate"), (0.3 - 0.1, "Fair"),
     (NAN, "Undefined")])
 def test_bands(value, band):
     assert landis_koch(value) == band

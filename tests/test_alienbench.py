@@ -147,6 +147,11 @@ def test_tables_are_checked():
         from_tables(generations, labels.drop(columns="habitat"), judges=["p/one"], features=FEATURES)
     with pytest.raises(ValueError, match="no rows of judge 'p/two'; it has p/one"):
         from_tables(generations, labels.assign(habitat=0), judges=JUDGES, features=FEATURES)
+    twice = pd.concat([labels, labels]).assign(habitat=0)
+    with pytest.raises(ValueError, match="labels: two rows of g, p/one"):
+        from_tables(generations, twice, judges=["p/one"], features=FEATURES)
+    with pytest.raises(ValueError, match="labels: two rows of g"):
+        from_tables(pd.concat([generations] * 2), labels.assign(habitat=0), judges=["p/one"], features=FEATURES)
 
 
 def test_the_released_archive_gives_the_paper_s_human_numbers(mirror):

@@ -12,11 +12,12 @@ import pandas as pd
 import pytest
 import yaml
 from rocrate.rocrate import ROCrate
-from test_chain import BASE, PAGE, write_notebook
+from small_project import BASE, PAGE, small_project, write_notebook
 
 from lib.certificate import opened, read
 from lib.certificate_facts import CertificateError
-from lib.compare import compare, moved, sha256
+from lib.compare import compare, in_words, moved
+from lib.files import sha256
 from lib.paths import ROOT
 
 CODE = (
@@ -39,25 +40,19 @@ def run(folder, *arguments):
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    """A project of one notebook, run and certified: (folder, what the command said)."""
-    folder = tmp_path_factory.mktemp("project")
-    shutil.copytree(ROOT / "lib", folder / "lib", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("Snakefile", "CITATION.cff", "requirements.lock", "pyproject.toml"):
-        shutil.copy(ROOT / name, folder)
-    for name in ("params", "notebooks/alienbench", "data/published"):
-        (folder / name).mkdir(parents=True)
-    shutil.copy(ROOT / "data/sources.csv", folder / "data")
-    for profile, source in (("demo", "simulated"), ("released", "archive"), ("live", "endpoint")):
-        (folder / "params" / f"{profile}.yaml").write_text(f"source: {source}\n")
-    (folder / "params" / "alienbench.yaml").write_text("seed: 1\n")
-    (folder / "data/published/alienbench.csv").write_text(
-        "study,exhibit,row,column,value,lo,hi,decimals,note,place,kind,tolerance,archive\n"
-        "alienbench,t,a,x,1,,,0,,Table 1,exact,,same\nalienbench,t,c,x,9,,,0,,Table 1,exact,,none\n"
+    """A project of two studies with a notebook each, one of them run and certified."""
+    folder = small_project(
+        tmp_path_factory.mktemp("project"),
+        {"alienbench": "seed: 1\n", "create": "seed: 1\n"},
+        "alienbench,t,a,x,1,,,0,,Table 1,exact,,same\nalienbench,t,c,x,9,,,0,,Table 1,exact,,none\n",
+        ("CITATION.cff", "requirements.lock", "pyproject.toml"),
     )
+    shutil.copy(ROOT / "data/sources.csv", folder / "data")
     book = folder / "notebooks/alienbench/01_a.ipynb"
     write_notebook(book, {"figures": ["dot"]}, "seed = 1\n", PAGE.format(name="01_a", code=CODE))
+    write_notebook(folder / "notebooks/create/01_a.ipynb", {}, "seed = 1\n", "never = run")
     assert BASE in book.read_text().replace("\\n", "\n").replace('\\"', '"')
-    assert run(folder, "lib.run", "--profile", "released").returncode == 0
+    assert run(folder, "lib.run", "--profile", "released", "--study", "alienbench").returncode == 0
     said = run(
         folder,
         "lib.certificate",
@@ -92,6 +87,15 @@ def test_it_states_what_was_made_and_how_it_came_out(project, facts):
         facts["verdicts"]["alienbench"]["reproduced"] == 1 and facts["verdicts"]["alienbench"]["no data"] == 1
     )
     assert facts["codechecker"] == [{"name": "A. Reader", "ORCID": "0000-0001-2345-6789"}]
+    assert facts["run"]["coverage"] == {
+        "alienbench": {"notebooks": 1, "executed": 1},
+        "create": {"notebooks": 1, "executed": 0},
+    }
+    assert facts["summary"] == (
+        "Covers alienbench, executed from first notebook to last; 2 printed numbers: 1 reproduced, 1 no data. "
+        "Not covered, because not or not wholly executed: create."
+    )
+    assert facts["parameters"] == {"alienbench": {"seed": 1}}
     assert facts["run"]["notebooks"] == 1 and facts["run"]["notebook_seconds"] > 0
     assert facts["environment"]["packages"]["numpy"] == __import__("numpy").__version__
 
@@ -142,7 +146,9 @@ def test_a_rerun_confirms_and_a_change_is_named(project):
         "changed: cells/alienbench/01_a.csv: alienbench/t[a, x] was 1, is 3; alienbench/t[b, x] was 2 [1, "
         "4], is 6 [1, 4]" in said
     )
-    assert "note: code, sha256:" in said and "note: verdict counts: alienbench" in said
+    assert "note: code: params/alienbench.yaml changed\n" in said
+    assert "note: parameters: alienbench.seed was 1, is 3\n" in said
+    assert "note: verdicts: alienbench.reproduced was 1, is 0\n" in said
     assert "figures/alienbench/dot.png" not in said, "what is equal is not named"
 
 
@@ -196,13 +202,13 @@ def cells(*rows):
 def test_moved_numbers_are_told_from_gone_and_new_ones():
     before = cells(("a", 1.0, ""), ("b", float("nan"), "undefined"), ("c", 3.0, ""), ("d", 4.0, ""))
     after = cells(("a", 1.5, ""), ("b", float("nan"), "undefined"), ("d", 4.0, "so"), ("e", 5.0, ""))
-    assert moved(before, after) == [
+    assert in_words(moved(before, after)) == [
         "s/t[a, c] was 1, is 1.5",
         "s/t[c, c] is gone",
         "s/t[d, c] has another note",
         "s/t[e, c] is new",
     ]
-    assert moved(before, before) == []
+    assert moved(before, before).empty
 
 
 def test_missing_and_new_exhibits_are_told(tmp_path):

@@ -94,6 +94,13 @@ def test_benjamini_hochberg_by_hand():
     assert benjamini_hochberg([0.01, 0.5, 0.03, 0.02]) == pytest.approx([0.04, 0.5, 0.04, 0.04])
 
 
+@pytest.mark.parametrize("wrong", [-0.01, 1.01, np.inf])
+def test_no_method_adjusts_what_is_no_p_value(wrong):
+    for method in ("bonferroni", "holm", "fdr_bh"):
+        with pytest.raises(ValueError, match="p values must lie between 0 and 1"):
+            adjust(pd.DataFrame([[0.5, wrong]]), method)
+
+
 def test_a_square_matrix_counts_each_pair_once():
     p = pd.DataFrame(np.full((3, 3), 0.01))
     assert int(off_diagonal(p).notna().to_numpy().sum()) == 3

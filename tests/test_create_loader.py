@@ -41,7 +41,7 @@ def plain(tmp_path):
 
 def test_plain(plain):
     assert plain.source == "model" and plain.problems == []
-    assert plain.queries.iloc[0].tolist() == [4, "How?", "Ada", "occupation", "poet", 3]
+    assert plain.queries.iloc[0].tolist() == ["model", 4, "How?", "Ada", "occupation", "poet", 3, ""]
     assert columns(plain) == {
         "valid": [True, True, False],
         "factual": [1, 0, 1],
@@ -240,7 +240,7 @@ def test_the_file_may_be_a_list_have_a_mark_or_blank_lines(tmp_path, plain):
         ({"raw_salience_scores_0": [["4.5", 1], [3, 5, 1], [2, 2, 1]]}, ["path 0", "4.5"]),
         ({"validity_per_path_0": [1, 1]}, ["line 1", "validity_per_path_0", "2 entries", "should hold 3"]),
         ({"parsed_scores_factuality_0": [[1, 1]] * 7}, ["parsed_scores_factuality_0", "7 entries"]),
-        ({"paths_0": "none", "parsed_paths": None}, ["paths_0", "should hold paths"]),
+        ({"paths_0": "no idea", "parsed_paths": None}, ["paths_0", "should hold paths"]),
         ({"paths_0": [7], "parsed_paths": None}, ["paths_0", "path 0", "list of triples"]),
         ({"indices_to_keep": "first two"}, ["indices_to_keep", "path numbers"]),
         ({"entity_a": None}, ["the query's head is missing", "entity_a"]),
@@ -260,7 +260,7 @@ def test_what_cannot_be_read_is_named(tmp_path, change, words):
     ("", "holds no query"),
     ("{\"index\": 1,\n", "line 1: not JSON"),
     (json.dumps(ROW) + "\n[1]", "line 2: should be a JSON object"),
-    (json.dumps(ROW) + "\n" + json.dumps(ROW), "line 2: query 4 stands in line 1 already"),
+    (json.dumps(ROW) + "\n" + json.dumps({**ROW, "query": "Why?"}), "line 2: query 4 stands in line 1 already"),
     ("[{]", "JSON list"),
 ])
 def test_files_that_are_no_answers(tmp_path, text, words):

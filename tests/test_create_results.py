@@ -32,6 +32,10 @@ def test_base_prompts_and_models_are_told_apart():
     assert create_data.base_sources(names) == [names[0], names[3], names[4]]
     assert create_data.model_of(names[1]) == names[0]
     assert create_data.model_of(names[2]) == create_data.model_of(names[3]) != names[2]
+    other = "res_gptoss120b_{}_1_medium_0.7_16384_gemini-3_1-pro-preview"
+    assert [create_data.variation_of(other.format(name)) for name in ("original", "iterate", "be_creative")] == [
+        "original", "iterate", "be_creative"]
+    assert len({create_data.model_of(other.format(name)) for name in ("original", "resample", "verbalised")}) == 1
 
 
 def test_files_give_back_what_was_in_process(tmp_path, data):

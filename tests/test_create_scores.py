@@ -15,7 +15,6 @@ from lib.studies.create_judging import (
     JudgementError,
     read_class_sizes,
     read_factuality,
-    read_score,
     read_trace,
     specificity,
 )
@@ -220,27 +219,6 @@ def test_unusable_judgements_are_named(read, reply, words):
 
 def test_verdicts():
     assert read_factuality('{"judgments": ["not hallucinated", "Hallucinated"]}', 2) == [True, False]
-
-
-@pytest.mark.parametrize(
-    "reply, score",
-    [
-        ('{"score": 4}', 4),
-        ("4", 4),
-        ("4/5", 4),
-        ("Score: 3.", 3),
-        ("2.0", 2),
-        ('<think>7?</think>{"score": "5"}', 5),
-    ],
-)
-def test_holistic_scores(reply, score):
-    assert read_score(reply) == score
-
-
-@pytest.mark.parametrize("reply", ["7", '{"score": 7}', "0", "3 or 4", "good", '{"mark": 3}', "4.5"])
-def test_a_judges_seven_is_an_error(reply):
-    with pytest.raises(JudgementError, match="1 to 5"):
-        read_score(reply)
 
 
 def test_traces():

@@ -7,7 +7,6 @@ from lib.divergent import (
     DivergentError,
     aut_originality,
     dat_originality,
-    phrase_vector,
     rat_correct,
     read_glove,
     read_list,
@@ -61,10 +60,6 @@ def test_glove_files(tmp_path):
     vectors = read_glove(path, ["Brick", "house", "absent"])
     assert set(vectors) == {"brick", "house"}
     np.testing.assert_allclose(vectors["brick"], [0.6, 0.8])
-    np.testing.assert_allclose(
-        phrase_vector("Brick house", vectors), np.array([0.6, 1.8]) / np.hypot(0.6, 1.8)
-    )
-    assert phrase_vector("nothing known", vectors) is None
     for text in ("brick 3 4\nhouse 0\n", "brick x y\n", "brick\n", "brick 0 0\n"):
         path.write_text(text)
         with pytest.raises(DivergentError, match="line"):

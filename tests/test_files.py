@@ -1,7 +1,19 @@
+import errno
+
 import pandas as pd
 import pytest
 
-from lib.files import atomic_write, write_csv_atomic, write_text_atomic
+from lib.files import (
+    TEMPORARY,
+    FileError,
+    atomic_write,
+    read_utf8,
+    read_yaml,
+    remove_leftovers,
+    said,
+    write_csv_atomic,
+    write_text_atomic,
+)
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
@@ -21,6 +33,68 @@ def test_a_finished_write_replaces_and_is_readable_by_others(tmp_path):
 
 
 def test_csv_hides_the_last_bits(tmp_path):
-    first, second = (write_csv_atomic(tmp_path / name, pd.DataFrame({"x": [value]}))
-                     for name, value in (("a", 0.1 + 0.2), ("b", 0.3)))
+    first, second = (
+        write_csv_atomic(tmp_path / name, pd.DataFrame({"x": [value]}))
+        for name, value in (("a", 0.1 + 0.2), ("b", 0.3))
+    )
     assert first.read_bytes() == second.read_bytes() == b"x\n0.3\n"
+
+
+def test_a_full_disk_is_said_with_the_file_s_own_name(tmp_path):
+    """The system names no file, or the temporary one; a reader knows neither."""
+    target = tmp_path / "table.csv"
+    target.write_text("old")
+    with pytest.raises(OSError) as caught, atomic_write(target):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert said(caught.value) == f"{target}: No space left on device"
+    with pytest.raises(OSError) as caught, atomic_write(target) as temporary:
+        raise OSError(errno.ENOSPC, "No space left on device", str(temporary))
+    assert said(caught.value) == f"{target}: No space left on device"
+    with pytest.raises(OSError) as caught, atomic_write(target):
+        (tmp_path / "another").read_text()
+    assert said(caught.value) == f"{tmp_path / 'another'}: No such file or directory"
+    assert target.read_text() == "old" and [path.name for path in tmp_path.iterdir()] == ["table.csv"]
+
+
+def test_leftovers_are_removed_and_nothing_else(tmp_path):
+    kept = [tmp_path / "a" / ".lock", tmp_path / "a" / f"x{TEMPORARY}", tmp_path / "cells.csv"]
+    left = [tmp_path / f".cells.csv.k3{TEMPORARY}", tmp_path / "a" / f".01_x.ipynb.q9{TEMPORARY}.ipynb"]
+    (tmp_path / "a").mkdir()
+    for path in (*kept, *left):
+        path.write_text("")
+    assert remove_leftovers(tmp_path) == left
+    assert all(path.exists() for path in kept) and not any(path.exists() for path in left)
+    with atomic_write(tmp_path / "new.png", suffix=".png") as temporary:
+        temporary.write_text("")
+        assert remove_leftovers(tmp_path) == [temporary], "what atomic_write leaves is what is removed"
+        temporary.write_text("")
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path):
+    path = tmp_path / "prompts.txt"
+    path.write_bytes("uno\nperché\n".encode("latin-1"))
+    with pytest.raises(
+        FileError, match=r"prompts.txt: not UTF-8 \(byte 10 is 0xe9\) in line 2; it should be a text file"
+    ):
+        read_utf8(path)
+    for bad in (tmp_path, tmp_path / "missing.txt"):
+        with pytest.raises(FileError, match="cannot be read .*; it should be a list of prompts"):
+            read_utf8(bad, what="a list of prompts")
+    path.write_bytes(b"\xef\xbb\xbfperch\xc3\xa9\r\n")
+    assert read_utf8(path) == "perché\n", "a byte order mark and Windows' line ends are passed over"
+
+
+def test_yaml_of_another_kind_is_named(tmp_path):
+    path = tmp_path / "features.yaml"
+    for text, kind, message in (
+        ("a: 1", list, "should hold a list"),
+        ("- 1", dict, "should hold `key: value` lines"),
+        ("5", (dict, list), "holds a int"),
+        ("", (dict, list), "holds nothing"),
+        ("a: 1\na: 2", dict, "line 2, column 1: .*given twice"),
+    ):
+        path.write_text(text)
+        with pytest.raises(FileError, match="features.yaml.*" + message):
+            read_yaml(path, kind=kind)
+    path.write_text("")
+    assert read_yaml(path, kind=dict) == {} and read_yaml(path, kind=list) == []

@@ -66,7 +66,7 @@ def test_defaults_equal_params(path):
     source = next("".join(cell["source"]) for cell in code_cells(load(path)) if "parameters" in cell["metadata"].get("tags", []))
     for node in ast.parse(source).body:
         name, value = node.targets[0].id, ast.literal_eval(node.value)
-        if name not in FRAME_NAMES and name not in book.needs and value is not None:
+        if name not in FRAME_NAMES and name not in {**book.needs, **book.wants} and value is not None:
             assert params[name] == value, f"{name} is {value!r} in the notebook, {params[name]!r} in params"
 
 

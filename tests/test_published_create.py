@@ -5,11 +5,13 @@ import html
 import json
 import re
 
+import pandas as pd
 import pytest
 import yaml
 
 from lib.cells import published
 from lib.paths import DATA
+from lib.studies.create import load_answers
 
 
 @pytest.fixture(scope="module")
@@ -92,8 +94,16 @@ def test_quotations_of_files_stand_in_the_files(mirror, contradictions):
             elif "released file" in side["place"]:
                 files = list((mirror / "create" / "data").glob("*.jsonl"))
                 assert files and all(
-                    f'"{side["quote"]}"' in file.open(encoding="utf-8").readline() for file in files
+                    f'"{side["quote"]}"' in file.read_text(encoding="utf-8") for file in files
                 )
+
+
+def test_classes_of_the_released_queries(mirror):
+    """What the notes on the benchmark's relations and the entry classes-of-tails say."""
+    answers = [load_answers(file) for file in (mirror / "create" / "data").glob("*.jsonl")]
+    queries = pd.concat([found.queries for found in answers]).drop_duplicates("query")
+    assert len(queries) == 23 and queries["class_relation"].nunique() == 9
+    assert queries["class_relation"].isin(["cast member", "screenwriter"]).sum() == 5
 
 
 def test_contradictions_are_complete(contradictions):

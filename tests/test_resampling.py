@@ -221,6 +221,17 @@ def test_paired_without_difference_has_p_one_and_missing_pairs_are_left_out():
     assert batch.estimate[0] == 1.0 and np.isnan([column[1] for column in batch]).all()
 
 
+def test_paired_differences_that_are_rounding_errors_are_none():
+    first = np.array([0.1 + 0.2, 0.3 + 0.6, 0.7 + 0.1])
+    second = np.array([0.3, 0.9, 0.8])
+    assert (first != second).any()
+    assert paired_bootstrap(first, second, B=50, rng=rng()) == (0.0, 0.0, 0.0, 1.0)
+    # replicates whose mean is 0 but for rounding count in both tails, as those that are 0 do
+    exact = paired_bootstrap(np.zeros(4), [-3.0, 1.0, 1.0, 1.0], B=400, rng=rng(3))
+    rounded = paired_bootstrap(np.zeros(4), np.array([-0.3, 0.1, 0.1, 0.1]), B=400, rng=rng(3))
+    assert exact.p == rounded.p
+
+
 def test_paired_p_is_uniform_without_an_effect():
     differences = rng(35).normal(size=(400, 40))
     found = paired_bootstrap(np.zeros_like(differences), differences, B=500, rng=rng(36))
@@ -285,6 +296,12 @@ def test_percentile_interval_leaves_out_undefined_replicates():
     (lambda: permutation_null(lambda a, b: 0.0, [1.0, 2.0], [1.0, 3.0], B=10, rng=rng()), "one number a row"),
     (lambda: bootstrap_counts([0, 0], 5, rng()), "positive sum"),
     (lambda: bootstrap_indices(0, 5, rng()), "no units"),
+    (lambda: percentile_interval(1.0, []), "at least 2 replicates"),
+    (lambda: percentile_interval(1.0, np.zeros((3, 0))), "at least 2 replicates"),
+    (lambda: percentile_interval(1.0, 1.0), "at least 2 replicates"),
+    (lambda: bootstrap([1.0, 2.0], B=1, rng=rng()), "at least 2 replicates"),
+    (lambda: bootstrap([1.0, 2.0], B=1, rng=rng(), method="bca"), "at least 2 replicates"),
+    (lambda: paired_bootstrap([1.0, 2.0], [1.0, 3.0], B=1, rng=rng()), "at least 2 replicates"),
 ])
 def test_bad_input_is_one_clear_error(call, message):
     with pytest.raises(ValueError, match=message):

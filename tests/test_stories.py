@@ -11,7 +11,7 @@ from scipy import stats
 
 from lib.studies import stories
 from lib.studies.stories import DIMENSIONS, METRICS, SHEET, Stories, StoriesError
-from lib.studies.stories_plane import principal_plane
+from lib.studies.stories_plane import principal_plane, spread
 from lib.studies.stories_tests import half, matched, prefix_scan, variants
 
 ROWS = [
@@ -32,12 +32,12 @@ def texts():
     return stories.texts_frame(ROWS)
 
 
-def sheet_row(text_id, score=3, **changes):
-    author = "human" if text_id <= 4 else "GPT-5.2"
+def sheet_row(text, score=3, **changes):
+    author = "human" if text <= 4 else "GPT-5.2"
     row = dict(
         zip(
             SHEET[:11],
-            ["2026-01-25 18:50:38", "a", "Italian", "Male", 24, "PhD", "Often", text_id, "it", author, "…"],
+            ["2026-01-25 18:50:38", "a", "Italian", "Male", 24, "PhD", "Often", text, "it", author, "…"],
             strict=True,
         )
     )
@@ -77,11 +77,24 @@ def test_columns_may_stand_in_another_order_and_be_spelled_better(texts):
         ({"lang": "fr"}, "language 'fr'"),
         ({"lang": None}, "story 1: its language is missing"),
         ({"author": "GPT-5.2"}, "different authors"),
+        ({"text": "text 2 en"}, r"stories 1 and 3 have the same text \(en\)"),
+        ({"id": "x"}, "row 1 of the dataset, id: 'x' is not a whole number"),
+        ({"id": 0.5}, "row 1 of the dataset, id: 0.5 is not a whole number"),
+        ({"id": float("inf")}, "row 1 of the dataset, id: inf"),
     ],
 )
 def test_texts_that_cannot_be_used(change, says):
     with pytest.raises(StoriesError, match=says):
         stories.texts_frame([{**ROWS[0], **change}, *ROWS[1:]])
+
+
+@pytest.mark.parametrize("name", ["id", "lang", "author", "prompt", "text"])
+def test_a_dataset_row_that_lacks_a_field_is_named(name):
+    row = {key: value for key, value in ROWS[1].items() if key != name}
+    with pytest.raises(StoriesError, match=f"row 2 of the dataset lacks '{name}'"):
+        stories.texts_frame([ROWS[0], row, *ROWS[2:]])
+    with pytest.raises(StoriesError, match="row 1 of the dataset lacks 'id'"):
+        stories.texts_frame(["not a row"])
 
 
 def test_unknown_author_and_repeated_story(texts):
@@ -99,13 +112,22 @@ def test_unknown_author_and_repeated_story(texts):
         (sheet_row(1, novelty=2.5), "2.5"),
         (sheet_row(1, novelty=np.nan), "nan"),
         (sheet_row(1, novelty="good"), "'good'"),
+        (sheet_row(1, novelty=[3]), r"novelty: \[3\]"),
         (sheet_row(99, author="human"), "no story has the text id 99"),
+        (sheet_row(1, text_id=np.nan), "rating 1, text_id: nan is not a whole number"),
+        (sheet_row(1, text_id="first"), "rating 1, text_id: 'first'"),
+        (sheet_row(1, session_id=None), "rating 1: its session_id is missing"),
         (sheet_row(1, author="Sonnet 4.5"), "author 'Sonnet 4.5'"),
     ],
 )
 def test_ratings_that_cannot_be_used(texts, row, says):
     with pytest.raises(StoriesError, match=says):
         ratings(texts, row)
+
+
+def test_a_sheet_without_ratings(texts):
+    with pytest.raises(StoriesError, match="holds no ratings"):
+        ratings(texts)
 
 
 def test_a_sheet_without_a_column(texts):
@@ -148,6 +170,13 @@ def test_archive_files_that_do_not_fit(texts):
         (wrong, "judge reply 4: 9"),
         (measured(ead=[1, 2]), "'ead' has 2 values for 8 texts"),
         (measured(llm_as_a_judge=[]), "0 judge replies"),
+        (measured(ead=[*range(7), "high"]), "'ead', value 8: 'high' is not a number"),
+        (measured(llm_as_a_judge=["lost", *measured()["llm_as_a_judge"][1:]]), "judge reply 1: 'lost'"),
+        (
+            measured(llm_as_a_judge=[{"authenticity": None}, *measured()["llm_as_a_judge"][1:]]),
+            "judge reply 1: None is not a whole number",
+        ),
+        (measured(llm_as_a_judge=[{}, *measured()["llm_as_a_judge"][1:]]), "judge reply 1: None where"),
     ]:
         with pytest.raises(StoriesError, match=says):
             stories.measured_frames(content, texts)
@@ -170,11 +199,20 @@ def test_demographics_count_people_not_ratings(texts):
 
 
 def test_texts_survive_the_round_trip(texts, tmp_path):
+    texts.loc[0, "text"] = "a line\nbreak, and\u2028another\x85kind"  # splitlines() would cut at all three
     path = stories.write_texts(tmp_path / "texts.jsonl", texts)
     assert stories.read_texts(path).equals(texts)
     path.write_text(path.read_text(encoding="utf-8") + json.dumps({"story": 9}) + "\n", encoding="utf-8")
     with pytest.raises(StoriesError, match="texts.jsonl, line 9: not a text"):
         stories.read_texts(path)
+    path.write_bytes("perché".encode("latin-1"))
+    with pytest.raises(StoriesError, match="texts.jsonl: not UTF-8"):
+        stories.read_texts(path)
+    path.write_text("\n")
+    with pytest.raises(StoriesError, match="texts.jsonl: holds no texts"):
+        stories.read_texts(path)
+    with pytest.raises(StoriesError, match="nowhere.jsonl: cannot be read"):
+        stories.read_texts(tmp_path / "nowhere.jsonl")
 
 
 def test_half_of_table_1_by_hand():
@@ -210,6 +248,13 @@ def test_search_finds_the_prefix_that_was_used():
         table["equal"].idxmax() == "story mean, first 111 ratings"
         and table["equal"].drop("story mean, first 111 ratings").max() < 11
     )
+
+
+def test_labels_are_spread_as_little_as_needed():
+    assert spread([0.0, 5.0, 1.0], 1.0).tolist() == [0, 5, 1]
+    assert np.allclose(spread([2.0, 2.0, 2.0], 1.0), [1, 2, 3])
+    moved = spread(np.random.default_rng(1).uniform(size=40), 0.1)
+    assert np.diff(np.sort(moved)).min() > 0.1 - 1e-9
 
 
 def test_plane_by_hand():

@@ -15,7 +15,7 @@ from lib.simulate.faults import Faults
 from lib.simulate.server import serve
 from lib.studies import stories_measures as measures
 from lib.studies import stories_stages as stages
-from lib.studies.stories import DIMENSIONS, METRICS, SHEET, StoriesError
+from lib.studies.stories import DIMENSIONS, METRICS, SHEET, StoriesError, english, load_archive
 from lib.studies.stories_metrics import closeness, compute_metrics
 from lib.textmetrics import TextError
 from lib.textmetrics.creativity_index import LocalCorpus
@@ -119,6 +119,23 @@ def test_ratings_of_the_demo_and_of_a_sheet(p, tmp_path):
         measures.collect(texts, None, source="endpoint")
 
 
+@pytest.mark.parametrize(
+    "name, content, says",
+    [
+        ("sheet.csv", "età,città\n".encode("latin-1"), "sheet.csv: not UTF-8"),
+        ("sheet.csv", b"", "sheet.csv: cannot be read as a sheet of ratings"),
+        ("sheet.csv", b"session_id,text_id\n1,2\n", "lacks the column 'timestamp'"),
+        ("sheet.xlsx", b"no workbook", "sheet.xlsx: cannot be read as a sheet of ratings"),
+        ("sheet.xlsx", None, "sheet.xlsx: cannot be read as a sheet of ratings"),
+    ],
+)
+def test_a_sheet_that_cannot_be_read(p, tmp_path, name, content, says):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(StoriesError, match=says):
+        measures.collect(stages.demo_texts(p), None, source="endpoint", sheet=str(tmp_path / name))
+
+
 def test_metrics_of_the_demo(p, tmp_path):
     texts = stages.demo_texts(p)
     found = measures.measure(p, texts, source="simulated", cache=str(tmp_path)).table
@@ -129,6 +146,34 @@ def test_metrics_of_the_demo(p, tmp_path):
     assert len(kept) == 1 and measures.measure(p, texts, source="simulated", cache=str(tmp_path)).table.equals(
         found
     )
+
+
+def test_the_range_of_l_is_that_of_the_params(p, tmp_path):
+    texts = stages.demo_texts(p)
+    full = measures.measure(p, texts, source="simulated", cache=str(tmp_path)).table["creativity_index"]
+    p.shortest, p.longest = 5, 20  # beyond the depth to which an index is built by default
+    more = measures.measure(p, texts, source="simulated", cache=str(tmp_path)).table["creativity_index"]
+    p.shortest = p.longest = 4
+    one = measures.measure(p, texts, source="simulated", cache=str(tmp_path)).table["creativity_index"]
+    assert one.between(0, 1).all() and full.between(0, 8).all() and full.max() > 1
+    assert (more > full).all() and (more <= full + 8).all()  # the sum gains U_13 ... U_20
+    searched = measures.SearchedCorpus(measures.reference(p).contains, 4)
+    again = compute_metrics(list(texts["text"][:2]), searched, shortest=4, longest=4)
+    own = compute_metrics(list(texts["text"][:2]), measures.reference(p), shortest=4, longest=4)
+    assert again["creativity_index"].equals(own["creativity_index"])
+
+
+def test_what_is_kept_belongs_to_its_corpus(p, tmp_path):
+    texts, folder = stages.demo_texts(p), tmp_path / "corpus"
+    folder.mkdir()
+    (folder / "one.txt").write_text("nothing like it", encoding="utf-8")
+    p.corpus = str(folder)
+    cache = str(tmp_path / "cache")
+    first = measures.measure(p, texts, source="simulated", cache=cache).table
+    (folder / "one.txt").write_text(texts["text"][0], encoding="utf-8")
+    second = measures.measure(p, texts, source="simulated", cache=cache).table
+    assert first["creativity_index"][0] == 8 and second["creativity_index"][0] == 0
+    assert first["ead"].equals(second["ead"])
 
 
 def test_metrics_of_hard_texts():
@@ -166,6 +211,9 @@ def test_live_needs_enough_prompts(p, tmp_path, mirror, monkeypatch):
     p.prompts_file = str(few)
     with pytest.raises(StoriesError, match="5 writing prompts are needed"):
         stages._plan(p, "endpoint", str(mirror))
+    few.write_bytes("perché\n".encode("latin-1"))
+    with pytest.raises(StoriesError, match="prompts.txt: not UTF-8"):
+        stages._plan(p, "endpoint", str(mirror))
     p.prompts_file = ""
     asked = stages.planned(p, tmp_path)
     assert {name: len(requests) for name, requests in asked.items()} == {
@@ -173,6 +221,20 @@ def test_live_needs_enough_prompts(p, tmp_path, mirror, monkeypatch):
         "judging": 9 * 2 * 11,
         "translating": 9,
     }
+
+
+def test_live_asks_any_endpoint(p, tmp_path, mirror, monkeypatch):
+    p.repetitions = 3
+    with serve(("stories",)) as server:
+        monkeypatch.setenv("COMPENDIUM_BASE_URL", server.base_url)
+        monkeypatch.setenv("OPENROUTER_API_KEY", "a-key-of-no-use")
+        texts = stages.generate(p, source="endpoint", profile="live", out=tmp_path, mirror=str(mirror)).table
+        judged = stages.judge(p, texts, source="endpoint", profile="live", out=tmp_path)
+    people = english(load_archive(str(mirror)).texts).query("author == 'human'")["text"].head(4)
+    assert english(texts)["text"].head(4).tolist() == people.tolist()  # given, not asked for
+    assert len(texts) == 18 and judged.report.total("calls") == 9 * 3 * 11
+    assert judged.table[list(DIMENSIONS)].notna().all().all() and judged.table.groupby("story").size().eq(3).all()
+    assert not any(b"a-key-of-no-use" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
 
 def test_workers_change_nothing():

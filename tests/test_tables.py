@@ -2,9 +2,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from lib.cells import CellsError, read_cells
 from lib.page import Page
-from lib.cells import read_cells
-from lib.tables import Table, bold_best, from_cells, number, to_html, to_latex, write_table
+from lib.tables import (
+    Table,
+    bold_best,
+    from_cells,
+    number,
+    to_html,
+    to_latex,
+    write_table,
+)
 
 
 @pytest.fixture
@@ -30,6 +38,13 @@ def test_rows_and_columns_are_chosen_ordered_and_labelled(cells):
     assert body.loc["Model B"].tolist() == ["3.20", "–"]
     with pytest.raises(KeyError):
         from_cells(cells, "table-3", rows={"c": "Model C"})
+
+
+def test_two_ids_with_one_label_are_refused(cells):
+    """Filled by label, both rows would have shown the numbers of the second."""
+    for given in ({"rows": {"a": "Model", "b": "Model"}}, {"columns": {"overall": "Score", "rate": "Score"}}):
+        with pytest.raises(CellsError, match="table-3: '.*' and '.*' have the same label"):
+            from_cells(cells, "table-3", **given)
 
 
 def test_three_formats_hold_the_same_numbers(cells, tmp_path):

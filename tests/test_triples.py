@@ -166,6 +166,46 @@ def test_wikidata_lines(tmp_path):
         load_wikidata(tmp_path / "b.json")
 
 
+def test_wikidata_in_other_dresses(tmp_path):
+    full = entity("Q1", "Seb", P54=[("Q9", "normal")])
+    old = {"entity-type": "item", "numeric-id": 7}
+    full["claims"]["P54"].append({"rank": "normal", "mainsnak": {"datavalue": {"value": old}}})
+    full["claims"]["P19"] = [{"mainsnak": {"snaktype": "novalue"}}, {"mainsnak": {"datavalue": {"value": "text"}}}]
+    rows = [full, {"id": "Q2", "labels": {"mul": {"value": "Max"}, "de": {"value": "Maximilian"}}, "claims": {}},
+            {"id": "Q3", "labels": {"en": "Dan"}, "claims": {"P54": ["Q9", "not an id", 4]}}]
+    path, names = tmp_path / "a.json", tmp_path / "labels.csv"
+    path.write_text("\ufeff" + "\n".join(map(json.dumps, rows)), encoding="utf-8")
+    names.write_text("id,label\nP54,team\nQ9,Bulls\n")
+    found = load_store(path, labels=names).triples
+    assert found == [("Seb", "team", "Bulls"), ("Seb", "team", "Q7"), ("Dan", "team", "Bulls")]
+    assert load_store(path).triples[0] == ("Seb", "P54", "Q9")
+    names.write_text("key,label\nP54,team\n")
+    with pytest.raises(TripleError, match="labels.csv: lacks the column 'id'"):
+        load_store(path, labels=names)
+    for line in ('{"id": "Q1", "claims": [3]}', '{"id": "Q1", "labels": {"en": "x"}, "claims": {"P1": 7}}', "[1]"):
+        path.write_text(json.dumps(full) + "\n" + line)
+        with pytest.raises(TripleError, match="a.json, line 2: should be one Wikidata entity"):
+            load_store(path)
+    packed = tmp_path / "b.json.gz"
+    packed.write_bytes(gzip.compress("\n".join(map(json.dumps, rows * 400)).encode())[:-50])
+    with pytest.raises(TripleError, match="b.json.gz: cannot be read"):
+        load_store(packed)
+
+
+def test_classes_of_tails_make_queries_too(tmp_path):
+    """As in the released files: two of one film's cast, one of them followed one step further."""
+    cast = [("Peaks", "cast member", name) for name in ("Ed", "Flo", "Gus")]
+    store = TripleStore([*cast, ("Flo", "born in", "Perth"), ("Gus", "plays", "oboe")])
+    assert classes(store) == {} and classes(store, both_ends=True) == {}
+    both = store.told_from_both_ends()
+    found = classes(both, both_ends=True)
+    assert found == {("is cast member of", "Peaks"): ["Ed", "Flo", "Gus"]}
+    for query, path in build_queries(both, found, 2, np.random.default_rng(0)):
+        assert path.first[1:] == path.second[1:] == ("is cast member of", "Peaks") and path.last in store
+        assert path.first in both and path.first not in store and query.head in ("Ed", "Flo", "Gus")
+    assert TripleStore(TEAM, {"team": "has member"}).told_from_both_ends().inverses["team"] == "has member"
+
+
 def test_sparql_results(tmp_path):
     row = {
         "item": {"value": "http://w/Q1"},
@@ -176,6 +216,9 @@ def test_sparql_results(tmp_path):
     path = tmp_path / "rows.json"
     path.write_text(json.dumps({"head": {"vars": ["item"]}, "results": {"bindings": [row]}}))
     assert load_store(path).triples == load_sparql(path).triples == [("Seb", "team", "Bulls")]
+    flat = tmp_path / "flat.json"
+    flat.write_text(json.dumps([{"item": "http://w/Q1", "itemLabel": "Seb", "p": "team", "o": "Bulls"}], indent=1))
+    assert load_store(flat).triples == [("Seb", "team", "Bulls")]
     path.write_text(
         json.dumps({"head": {"vars": []}, "results": {"bindings": [row, {"item": {"value": "x"}}]}})
     )
@@ -218,3 +261,24 @@ def test_the_shipped_world_hangs_together():
     assert len(set(world.inverses.values()) | set(world.inverses)) == 2 * len(world.inverses)
     sizes = [world.class_size(triple) for triple in world.triples]
     assert min(sizes) == 1 and max(sizes) > 5000
+
+
+def test_a_benchmark_from_an_extract_walks_facts_from_both_ends(tmp_path):
+    from types import SimpleNamespace
+
+    from lib.studies.create_stages import draw_queries, open_store
+
+    people = {f"Q{i}": entity(f"Q{i}", f"P{i}", P54=[("Q90", "normal")], P19=[(f"Q{80 + i}", "normal")]) for i in range(1, 5)}
+    lines = [*people.values(), entity("Q90", "Bulls"), entity("P54", "team"), entity("P19", "born in"),
+             *(entity(f"Q{80 + i}", f"town {i}") for i in range(1, 5))]
+    (tmp_path / "extract.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    benchmark = {"class_size": [3, 9], "both_ends": False, "per_class": 2, "least_chains": 1, "uninformative": []}
+    p = SimpleNamespace(graph=str(tmp_path / "extract.jsonl"), graph_labels="", benchmark=benchmark, n_queries=2, seed=1)
+    store = open_store(p)
+    assert ("Bulls", "is team of", "P1") in store
+    for query, made_from in draw_queries(p, store):
+        assert query.relation == "born in" and query.class_relation == "team" and made_from.first in store
+        assert len(chains(store, query)) >= 1
+    p.benchmark = {**benchmark, "least_chains": 50}
+    with pytest.raises(TripleError, match="lower least_chains"):
+        draw_queries(p, store)

@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -48,6 +50,24 @@ def test_bounds():
     assert agreement(row, computed(np.nan)) == "differs"
 
 
+@pytest.mark.parametrize("sign, met, missed", [
+    ("<", 4.9, 5.0), ("<=", 5.0, 5.1), ("≤ of both", 5.0, 5.1), (">", 5.1, 5.0), (">= always", 5.0, 4.9), ("≥", 5.0, 4.9),
+])
+def test_every_sign_of_a_bound(sign, met, missed):
+    row = printed(value=5.0, kind="bound", note=sign)
+    assert [agreement(row, computed(value)) for value in (met, missed, np.nan)] == ["reproduced", "differs", "differs"]
+
+
+def test_nothing_computed_never_reproduces_a_number():
+    assert agreement(printed(), computed(np.nan)) == "differs"
+    assert agreement(printed(kind="monte-carlo", tolerance=9.0), computed(np.nan)) == "differs"
+    blank = printed(value=np.nan, decimals=pd.NA, note="a dash")
+    assert agreement(blank, computed(np.nan)) == "reproduced" and agreement(blank, computed(1.0)) == "differs"
+    row = verify(pd.DataFrame([printed()], columns=PUBLISHED), pd.DataFrame([computed(np.nan, note="one judge only")]),
+                 pd.DataFrame(columns=COMPUTED), "released").loc[0]
+    assert (row["status"], row["remark"]) == ("no data", "one judge only")
+
+
 def test_statuses_in_released():
     data, again = [computed(5.14)], [computed(5.2)]
     assert status_of(printed(), data=data) == ("reproduced", "")
@@ -55,12 +75,18 @@ def test_statuses_in_released():
     assert status_of(printed(archive="other run"), data=data) == ("other run", "")
     assert status_of(printed(archive="other run")) == ("other run", "")
     assert status_of(printed(archive="other run"), data=data, derived=again) == ("derived", "contradicts")
-    assert status_of(printed(archive="none")) == ("no data", "")
+    assert status_of(printed(archive="none")) == status_of(printed(archive="design")) == ("no data", "")
+
+
+def test_no_data_says_why():
+    rows = [printed(row="released nothing", archive="none"), printed(row="chosen", archive="design")]
+    report = verify(pd.DataFrame(rows, columns=PUBLISHED), *[pd.DataFrame(columns=COMPUTED)] * 2, "released")
+    assert list(report["remark"]) == ["no released file at hand covers it", "a constant or choice of the design"]
 
 
 def test_the_demo_never_claims_to_reproduce():
     equal = [computed(5.14)]
-    for archive in ("same", "other run", "none"):
+    for archive in ("same", "other run", "none", "design"):
         assert status_of(printed(archive=archive), "demo", data=equal) == ("other run", "")
     assert status_of(printed(), "demo", derived=equal) == ("derived", "agrees")
     assert status_of(printed(), "demo") == ("no data", "")
@@ -101,12 +127,23 @@ def test_a_cell_links_to_the_notebook_cell_that_made_it(tmp_path):
 
 
 def test_the_page_holds_every_row_and_asks_no_other_host():
-    rows = [printed(row="<script>", note="</script> & more", archive="other run")]
+    rows = [printed(row="<script>", note="</script> & more <!--<script>", archive="other run")]
     data = pd.DataFrame([computed(5.1)], columns=COMPUTED)
     report = verify(pd.DataFrame(rows, columns=PUBLISHED), data, data[:0], "demo")
     html = page(report, data, ["alienbench"], "demo")
-    assert html.count("<\\/script> & more") == 1 and "simulated models" in html
+    data = html.split('<script type="application/json" id="data">')[1].split("</script>")[0]
+    assert "<" not in data, "no text of a paper may open or close an element"
+    assert json.loads(data)[0][2] == "<script>" and json.loads(data)[0][9].startswith("</script> & more <!--<script>")
+    assert "simulated models" in html
     assert "http://" not in html and "https://" not in html and "src=" not in html
+
+
+@pytest.mark.parametrize("content", ["", "study,exhibit\n", "\0\0\0"])
+def test_a_damaged_memory_of_the_last_run_counts_as_none(tmp_path, capsys, content):
+    path = tmp_path / "last_run.csv"
+    path.write_text(content)
+    assert moved(path, pd.DataFrame([computed(1)], columns=COMPUTED)).empty
+    assert "last_run.csv" in capsys.readouterr().err
 
 
 def test_numbers_that_moved_since_the_last_run(tmp_path):

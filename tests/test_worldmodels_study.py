@@ -158,6 +158,15 @@ def test_the_simulator_answers_by_content_alone(p):
     assert all(simulator.claims(r.body()) for r in requests)
 
 
+def test_any_simulated_model_can_be_the_judge(p, cultural):
+    """A live run names a judge of its own; at the simulator's address it flags as the demo's does."""
+    chosen = cultural.candidates[cultural.candidates["id"].isin(cultural.games)]
+    requests = {judge: study.judge_requests(chosen, cultural.documents, judge=judge, seed=1)
+                for judge in ("simulated/judge", MODELS[0])}
+    said = {judge: [simulator.respond(r.body()).text for r in asked] for judge, asked in requests.items()}
+    assert said["simulated/judge"] == said[MODELS[0]] and all(study.read_flags(text) for text in said[MODELS[0]])
+
+
 def test_the_simulator_refuses_what_it_does_not_know(p):
     body = study.generation_requests(p)[0].body()
     with pytest.raises(RequestError, match="no case of the corpus"):

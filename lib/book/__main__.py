@@ -5,7 +5,7 @@ import sys
 import time
 
 from lib.book.gather import gather
-from lib.params import PROFILES, is_small, run_folder
+from lib.params import PROFILES, run_folder
 from lib.paths import shown
 
 
@@ -15,7 +15,7 @@ def main(arguments=None) -> int:
     parser.add_argument("--smoke", default="0", help="1: of the small run")
     parser.add_argument("--build", default="", help="the run's folder (default: build/<profile>)")
     options = parser.parse_args(arguments)
-    small, out = is_small(options.smoke), run_folder(options.profile, options.smoke, options.build)
+    out = run_folder(options.profile, options.smoke, options.build)
     start = time.monotonic()
     try:
         run = gather(options.profile, out)

@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
-import yaml
 
 from lib.cells import CellsError, read_cells
 from lib.chain import NUMBERED
-from lib.page import figures_folder
-from lib.paths import NOTEBOOKS, ROOT, STUDIES, shown
+from lib.files import read_yaml
+from lib.paths import NOTEBOOKS, ROOT, STUDIES, figures_folder, shown
 
 STUDIES_FILE = ROOT / "docs" / "studies.yaml"
 STUDY_KEYS = {"title", "paper", "url", "question", "figures", "numbers"}
@@ -117,7 +116,7 @@ def study_facts(path: Path = STUDIES_FILE) -> dict:
     """{study: {title, paper, url, question, …}} from docs/studies.yaml. Raises BookError for an unknown
     key.
     """
-    facts = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    facts = read_yaml(path, BookError, dict) if path.is_file() else {}
     for study, entry in facts.items():
         unknown = set(entry) - STUDY_KEYS
         if unknown:

@@ -7,6 +7,7 @@ from posixpath import dirname, relpath
 from lib.verify import STATUSES
 
 FENCE = "`" * 8
+LONG_NOTE = 90  # characters
 GLYPH = {
     "reproduced": "✓",
     "within": "≈",
@@ -22,6 +23,25 @@ GLYPH = {
 def esc(text) -> str:
     """Text safe inside an element or a quoted attribute."""
     return html.escape(str(text), quote=True)
+
+
+def soft(text) -> str:
+    """An id as HTML that may break after its slashes, dashes and underscores, not inside a word."""
+    return re.sub(r"([/_.-])(?=\w)", r"\1<wbr>", esc(text))
+
+
+def value_html(text: str) -> str:
+    """A number with its interval, as HTML that may break between the two only."""
+    value, bracket, bounds = text.partition(" [")
+    return esc(value) + (f" <span class='bounds'>[{esc(bounds)}</span>" if bracket else "")
+
+
+def note_html(text: str) -> str:
+    """A note below a number's place; all but the first words of a long one is folded."""
+    if len(text) <= LONG_NOTE:
+        return f"<small>{esc(text)}</small>"
+    cut = text.rfind(" ", 0, LONG_NOTE - 20)
+    return f"<details class='note'><summary>{esc(text[:cut])}</summary>{esc(text[cut:])}</details>"
 
 
 def raw(text: str) -> str:
@@ -78,7 +98,9 @@ def folded(links, between: str) -> str:
 
 def counts_line(counts: dict) -> str:
     """The same counts as a row of marks."""
-    return " ".join(f"{pill(status)}&nbsp;{counts[status]}" for status in STATUSES if counts.get(status))
+    return " ".join(
+        f"<span class='count'>{pill(status)} {counts[status]}</span>" for status in STATUSES if counts.get(status)
+    )
 
 
 def exhibit_title(exhibit: str) -> str:

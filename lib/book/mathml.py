@@ -10,7 +10,8 @@ from docutils import nodes
 LONG = 30  # characters of LaTeX beyond which an inline formula gets a line of its own on a phone
 
 
-def _mathml(tex: str, display: str) -> str:
+def mathml(tex: str, display: str = "inline") -> str:
+    """LaTeX as MathML; what the converter cannot read stays LaTeX."""
     try:
         return latex2mathml.converter.convert(" ".join(tex.split()), display=display)
     except Exception:  # the converter raises many kinds; the formula's source is better than no page
@@ -18,14 +19,14 @@ def _mathml(tex: str, display: str) -> str:
 
 
 def _inline(translator, node):
-    text = _mathml(node.astext(), "inline")
+    text = mathml(node.astext())
     wide = len(node.astext()) > LONG
     translator.body.append(f"<span class='long-formula'>{text}</span>" if wide else text)
     raise nodes.SkipNode
 
 
 def _block(translator, node):
-    translator.body.append(f"<div class='formula'>{_mathml(node.astext(), 'block')}</div>")
+    translator.body.append(f"<div class='formula'>{mathml(node.astext(), 'block')}</div>")
     raise nodes.SkipNode
 
 

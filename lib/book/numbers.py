@@ -19,12 +19,15 @@ from lib.book.markup import (
     exhibit_title,
     folded,
     link,
+    note_html,
     pill,
     raw,
+    soft,
+    value_html,
 )
 from lib.book.trace import Trace
 from lib.cells import contradictions
-from lib.report import MEANING, PROFILE_NOTE
+from lib.report import MEANING, PROFILE_NOTE, computed_text, printed_text
 from lib.tables import number
 from lib.verify import STATUSES
 
@@ -134,26 +137,6 @@ class Numbers:
         return each
 
 
-def printed_text(row) -> str:
-    """A printed number as the paper has it: `5.14 [4.78, 5.51]`, `< 0.001`."""
-    decimals = 0 if pd.isna(row["decimals"]) else int(row["decimals"])
-    text = number(row["value"], decimals, row["lo"], row["hi"])
-    return f"{row['note'][:1]} {text}" if row["kind"] == "bound" else text
-
-
-def computed_text(row) -> str:
-    """The computed number with two more digits than printed, so that a near miss can be seen."""
-    value = row["computed"]
-    if pd.isna(value):
-        return ""
-    decimals = 0 if pd.isna(row["decimals"]) else int(row["decimals"])
-    if decimals or value != round(value):  # a count that is a whole number is shown as one
-        decimals += 2
-    if value and abs(value) < 10.0**-decimals:
-        return f"{value:.2e}"
-    return number(value, decimals, row["computed_lo"], row["computed_hi"])
-
-
 def exhibit_source(numbers: Numbers, study: str, exhibit: str) -> str:
     """The page of one exhibit: a line a number, linked to its cell and its functions."""
     rows, page = numbers.exhibits[study][exhibit], exhibit_page(study, exhibit)
@@ -167,7 +150,7 @@ def exhibit_source(numbers: Numbers, study: str, exhibit: str) -> str:
     )
     body = "".join(_line(numbers, each, page) for each in rows)
     table = raw(
-        "<div class='wide'><table class='numbers'><thead><tr><th>Row</th><th>Column</th><th>Printed</th>"
+        "<div class='wide'><table class='numbers exhibit'><thead><tr><th>Row</th><th>Column</th><th>Printed</th>"
         "<th>Computed</th><th>Status</th><th>Made by</th><th>In the paper; note</th></tr></thead>"
         f"<tbody>{body}</tbody></table></div>"
     )
@@ -284,23 +267,23 @@ def makers_html(library: Library, makers, page: str, most: int = 3) -> str:
 
 def _line(numbers: Numbers, each: Number, page: str) -> str:
     made = (
-        f"<a href='{link(page, each.made_at)}'>{esc(each.notebook.split('/')[-1])}</a> "
+        f"<a href='{link(page, each.made_at)}'>{soft(each.notebook.split('/')[-1])}</a> "
         if each.made_at
         else ""
     )
     value = (
-        f"<a href='{link(page, each.made_at)}'>{esc(each.computed)}</a>"
+        f"<a href='{link(page, each.made_at)}'>{value_html(each.computed)}</a>"
         if each.made_at and each.computed
-        else esc(each.computed)
+        else value_html(each.computed)
     )
     cells = (
-        ("Row", esc(each.row)),
-        ("Column", esc(each.column)),
-        ("Printed", esc(each.printed)),
+        ("Row", soft(each.row)),
+        ("Column", soft(each.column)),
+        ("Printed", value_html(each.printed)),
         ("Computed", value),
         ("Status", pill(each.status) + (f" {pill(each.verdict)}" if each.verdict else "")),
         ("Made by", made + makers_html(numbers.library, each.makers, page)),
-        ("In the paper", f"{esc(each.place)}<small>{esc(each.note)}</small>"),
+        ("In the paper", esc(each.place) + note_html(each.note)),
     )
     return (
         f"<tr id='{each.anchor}'>"

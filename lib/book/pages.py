@@ -5,7 +5,8 @@ from collections import Counter
 from pathlib import Path
 
 from lib.book.gather import source
-from lib.book.markup import bar, counted, counts_line, esc, exhibit_title, link, raw
+from lib.book.markup import bar, counted, counts_line, esc, exhibit_title, link, pill, raw, value_html
+from lib.book.mathml import mathml
 from lib.book.notebooks import Links
 from lib.book.numbers import Numbers, contradictions_source, exhibit_page
 from lib.cells import contradictions
@@ -13,6 +14,12 @@ from lib.paths import ROOT
 from lib.report import PROFILE_NOTE
 
 TABLE = re.compile(r"<figure class='table'>.*?</figure>", re.S)
+# what of Markdown stands inside a sentence: code, a formula, a link, emphasis
+INLINE = re.compile(
+    r"`(?P<code>[^`]+)`|\$(?P<tex>[^$]+)\$|\[(?P<label>[^\]]+)\]\([^)]*\)"
+    r"|(?<!\w)(?P<mark>\*\*?|__?)(?=\S)(?P<emphasis>.+?)(?<=\S)(?P=mark)(?!\w)"
+)
+OPENING = 240  # characters of an exercise that the list shows
 EXERCISE = re.compile(r"^#+\s+(Exercise.*)$", re.M)
 
 
@@ -20,6 +27,7 @@ def front_source(numbers: Numbers, titles: dict) -> str:
     """The front page. `titles` is {page: title} of the prose pages, for its last list."""
     run = numbers.run
     printed = Counter(each.status for each in numbers.all if each.status)
+    papers = sum(1 for study in run.studies if len(run.of(study)))
     cards = "".join(_card(numbers, study) for study in run.studies)
     ways = (
         (
@@ -49,7 +57,7 @@ def front_source(numbers: Numbers, titles: dict) -> str:
     )
     prose = "".join(f"<li><a href='{page}.html'>{esc(title)}</a></li>" for page, title in titles.items())
     body = (
-        f"<p class='lead'>{counted(len(run.studies), 'study', 'studies')} of machine creativity and model "
+        f"<p class='lead'>{counted(papers, 'study', 'studies')} of machine creativity and model "
         f"judgement, executed from the first model call to the last printed number. "
         f"{sum(printed.values()):,} printed numbers, each with a verdict.</p>"
         f"<p class='profile'>{esc(PROFILE_NOTE[run.profile])}</p>{bar(printed)}<p>{counts_line(printed)}</p>"
@@ -79,9 +87,13 @@ def study_source(numbers: Numbers, study: str, figure: tuple[str, str] | None) -
         f"# {facts.get('title', study)}\n",
         raw(
             f"<p class='question'>{esc(facts.get('question', ''))}</p><p class='crumbs'>{paper}</p>"
-            f"{bar(counts)}<p>{counts_line(counts)} · <a "
-            f"href='{link(page, 'verification.html')}#study={study}'>every "
-            "number</a></p>"
+            + (
+                f"{bar(counts)}<p>{counts_line(counts)} · <a "
+                f"href='{link(page, 'verification.html')}#study={study}'>every "
+                "number</a></p>"
+                if counts
+                else ""
+            )
         ),
     ]
     if figure:
@@ -123,7 +135,7 @@ def exercises_source(numbers: Numbers) -> str:
                     + "".join(
                         f"<li><a href='notebooks/{book.key}.html#cell-{esc(cell['id'])}'>"
                         f"{esc(book.title)}</a>"
-                        f"<span>{esc(_question(source(cell)))}</span></li>"
+                        f"<span>{_question(source(cell))}</span></li>"
                         for book, cell in rows
                     )
                     + "</ol>"
@@ -158,12 +170,12 @@ def title_of(text: str) -> str:
 def _card(numbers: Numbers, study: str) -> str:
     facts = numbers.run.facts.get(study, {})
     counts = numbers.counts(study)
+    made = sum(len(rows) for rows in numbers.exhibits.get(study, {}).values())
+    said = counted(sum(counts.values()), "printed number") if counts else counted(made, "number")
     return (
         f"<a class='card' href='studies/{study}.html'><b>{esc(facts.get('title', study))}</b>"
-        f"<span>{esc(facts.get('question', ''))}</span>{bar(counts)}"
-        f"<small>{counted(len(numbers.run.books(study)), 'notebook')} · "
-        f"{counted(sum(counts.values()), 'printed number')}</small>"
-        f"</a>"
+        f"<span>{esc(facts.get('question', ''))}</span>{bar(counts) if counts else ''}"
+        f"<small>{counted(len(numbers.run.books(study)), 'notebook')} · {said}</small></a>"
     )
 
 
@@ -176,13 +188,14 @@ def _key_numbers(numbers: Numbers, study: str, page: str) -> str:
         if each is not None and (each.computed or each.printed):
             rows.append(
                 f"<tr><th><a href='{link(page, each.page)}'>{esc(entry['label'])}</a></th>"
-                f"<td class='n'>{esc(each.printed) or '–'}</td><td class='n'>"
-                f"{esc(each.computed) or '–'}</td></tr>"
+                f"<td class='n'>{value_html(each.printed) or '–'}</td><td class='n'>"
+                f"{value_html(each.computed) or '–'}</td><td>{pill(each.status)}</td></tr>"
             )
     if not rows:
         return ""
     return raw(
-        "<table class='key'><thead><tr><th></th><th>the paper prints</th><th>computed here</th></tr></thead>"
+        "<table class='key'><thead><tr><th></th><th>the paper prints</th><th>computed here</th>"
+        "<th>status</th></tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table>"
     )
 
@@ -204,10 +217,10 @@ def _notebook_list(numbers: Numbers, study: str, page: str) -> str:
 def _exhibit_list(numbers: Numbers, study: str, page: str) -> str:
     rows = "".join(
         f"<tr><th><a href='{link(page, exhibit_page(study, exhibit))}'>{esc(exhibit_title(exhibit))}</a></th>"
-        f"<td>{bar(numbers.counts(study, exhibit))}</td><td>"
-        f"{counts_line(numbers.counts(study, exhibit))}</td>"
+        f"<td>{bar(counts) if counts else ''}</td><td>{counts_line(counts)}</td>"
         f"<td class='n'>{len(found)}</td></tr>"
         for exhibit, found in numbers.exhibits.get(study, {}).items()
+        for counts in [numbers.counts(study, exhibit)]
     )
     return f"<div class='wide'><table class='verdicts'>{rows}</table></div>"
 
@@ -228,8 +241,17 @@ def _tables(run, study: str) -> str:
 
 
 def _question(text: str) -> str:
-    """An exercise's first words, without marks and without the solution."""
-    body = EXERCISE.split(text, maxsplit=1)[-1].split("<details")[0]
-    words = re.sub(r"[*_`$#]|\[|\]\([^)]*\)", "", body)
-    words = " ".join(words.split())
-    return words if len(words) <= 240 else words[: words.rfind(" ", 0, 240)] + " …"
+    """An exercise's first words as HTML, without its solution."""
+    body = " ".join(EXERCISE.split(text, maxsplit=1)[-1].split("<details")[0].split())
+    parts, left, end = [], OPENING, 0
+    for found in [*INLINE.finditer(body), None]:
+        plain = body[end : found.start() if found else None]
+        if len(plain) > left:
+            return "".join([*parts, esc(plain[: max(0, plain.rfind(" ", 0, left))]), " …"])
+        parts.append(esc(plain))
+        if found:
+            code, tex = found["code"], found["tex"]
+            inside = found["label"] or found["emphasis"] or code or tex
+            parts.append(f"<code>{esc(code)}</code>" if code else mathml(tex) if tex else esc(inside))
+            left, end = left - len(plain) - len(inside), found.end()
+    return "".join(parts)

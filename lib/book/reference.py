@@ -38,7 +38,7 @@ def index_source(library: Library, numbers: Numbers) -> str:
     rows = "".join(
         f"<tr><th><a href='{link('api/overview.html', module.page + '.html')}'><code>"
         f"{esc(module.name)}</code></a></th>"
-        f"<td>{_inline(module.doc.splitlines()[0] if module.doc else '')}</td><td class='n'>"
+        f"<td>{_inline(first_sentence(module.doc))}</td><td class='n'>"
         f"{counts[module.name] or ''}</td></tr>"
         for module in library.modules.values()
         if module.functions
@@ -53,6 +53,12 @@ def index_source(library: Library, numbers: Numbers) -> str:
             f"</thead><tbody>{rows}</tbody></table></div>"
         )
     )
+
+
+def first_sentence(doc: str) -> str:
+    """The first sentence of a docstring, on one line."""
+    words = " ".join(doc.split("\n\n")[0].split())
+    return re.split(r"(?<=[.?!]) (?=[A-Z`])", words)[0]
 
 
 def docstring_html(doc: str) -> str:

@@ -14,6 +14,7 @@ from lib.book.api import Library
 from lib.book.gather import Run
 from lib.book.notebooks import Links, notebook_page, notebook_source
 from lib.book.numbers import Numbers, exhibit_page, exhibit_source, verification_script, verification_source
+from lib.book.quick import TEMPLATES
 from lib.book.reference import index_source, module_source
 from lib.files import write_text_atomic
 from lib.paths import ROOT
@@ -171,7 +172,7 @@ def _stamp() -> str:
     """What the pages follow from beside their sources: this package and the versions of its engines."""
     total = hashlib.sha256()
     for path in sorted(
-        path for path in Path(__file__).parent.rglob("*") if path.suffix in (".py", ".css", ".js")
+        path for path in Path(__file__).parent.rglob("*") if path.suffix in (".py", ".css", ".js", ".html")
     ):
         total.update(path.read_bytes())
     versions = (f"{name} {metadata.version(name)}" for name in ("sphinx", "myst-nb", "sphinx-book-theme"))
@@ -190,7 +191,8 @@ def configuration(title: str) -> dict:
         "html_title": title,
         "author": "",
         "language": "en",
-        "extensions": ["myst_nb", "lib.book.mathml"],
+        "extensions": ["myst_nb", "lib.book.mathml", "lib.book.quick"],
+        "templates_path": [str(TEMPLATES)],
         "html_math_renderer": "mathml",
         "nb_execution_mode": "off",
         "nb_ipywidgets_js": {},
@@ -228,8 +230,9 @@ def configuration(title: str) -> dict:
             "use_sidenotes": False,
             "article_header_start": ["toggle-primary-sidebar.html"],
             "navbar_persistent": [],
+            "back_to_top_button": False,
         },
-        "html_sidebars": {"**": ["navbar-logo.html", "search-button-field.html", "sbt-sidebar-nav.html"]},
+        "html_sidebars": {"**": ["navbar-logo.html", "search-button-field.html", "contents.html"]},
     }
 
 

@@ -59,9 +59,12 @@ class Budget:
                 )
             for name, value in price.items():
                 _amount(f"prices, {model}, {name}", value)
-        for unit in UNITS:
+        for unit in (*UNITS, "default_max_tokens"):
             _amount(unit, getattr(self, unit), optional=True)
         for model, ceilings in self.per_model.items():
+            if not isinstance(ceilings, Mapping):
+                raise BudgetError(f"per_model, {model}: should be {{dollars: …, tokens: …, calls: …}}, "
+                                  f"not {ceilings!r}")
             for unit, value in ceilings.items():
                 if unit not in UNITS:
                     raise BudgetError(f"per_model, {model}: {unit!r} is none of {', '.join(UNITS)}")
@@ -156,7 +159,9 @@ def estimate(stages: Mapping, prices: Mapping, *, expected_tokens=None, ledger=N
                 if isinstance(expected_tokens, Mapping)
                 else expected_tokens
             )
-            prompt, reply = prompt_token_guess(request.messages), bound if each is None else each
+            prompt, reply = prompt_token_guess(request.messages), bound
+            if each is not None:
+                reply = each if math.isnan(bound) else min(each, bound)
             amounts = (
                 1,
                 prompt,
@@ -310,7 +315,7 @@ class Account:
 def _amount(name, value, optional=False):
     if value is None and optional:
         return
-    good = isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0
+    good = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < math.inf
     if not good:  # NaN fails the comparison
         raise BudgetError(
             f"{name}: should be a number of at least 0{' or None' if optional else ''}, not {value!r}"

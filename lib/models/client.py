@@ -7,6 +7,7 @@ is to be counted by kind and each try needs room below the ceilings.
 import asyncio
 import contextlib
 import email.utils
+import itertools
 import math
 import random
 import re
@@ -50,7 +51,10 @@ class Client:
         self.stopping = None  # the error that stops the stage
         self._stop = asyncio.Event()
         self._record = record
-        self._key = self._openai = None  # read and made by the first call: a finished stage needs no key
+        self._key = None  # read by the first call: a finished stage needs no key
+        # Before each call an HTTP client looks at all its idle connections; a few clients with a few connections
+        # each save a quarter of a call's time over one client with all of them.
+        self._clients, self._turn = [], itertools.count()
         self._names = {}  # model -> its name for max_tokens
         self._seedless = set()
         self._faults_in_a_row, self._wrong_in_a_row = Counter(), Counter()
@@ -59,13 +63,15 @@ class Client:
 
     def _open(self):
         self._key = self.endpoint.key()
-        self._openai = _openai_client(self.endpoint, self._key)
+        count = math.isqrt(self.endpoint.concurrency)
+        self._clients = [_openai_client(self.endpoint, self._key) for _ in range(count)]
         self._unguard = self._key.guard_logs()
 
     async def close(self):
         """Close the connections."""
-        if self._openai is not None:
-            await self._openai.close()
+        for client in self._clients:
+            await client.close()
+        if self._clients:
             self._unguard()
 
     def stop(self, error):
@@ -83,7 +89,7 @@ class Client:
         while True:
             if self.stopping is not None:
                 raise self.stopping
-            if self._openai is None:
+            if not self._clients:
                 self._open()
             self._check_serving(request.model)
             tries = sum(kinds.values()) + 1
@@ -168,7 +174,7 @@ class Client:
                 # `post` and not `chat.completions.create`: that one walks through every message to check its
                 # types, a third of all time spent on a call, and its model of the response would hide what a
                 # provider adds.
-                text = await self._openai.post(
+                text = await self._clients[next(self._turn) % len(self._clients)].post(
                     "/chat/completions",
                     body=body,
                     cast_to=str,

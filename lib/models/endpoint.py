@@ -3,7 +3,9 @@
 import ipaddress
 import json
 import logging
+import math
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
@@ -11,6 +13,7 @@ from urllib.parse import urlsplit
 from lib.models.errors import EndpointError
 
 HIDDEN = "[key hidden]"
+_VARIABLE = re.compile("[A-Z_][A-Z0-9_]*")
 SHORTEST_KEY = 8  # a shorter "key" is a placeholder ("none", "x"); hiding it would eat ordinary words
 
 
@@ -46,10 +49,16 @@ class Endpoint:
     aliases: Mapping = field(default_factory=dict)
 
     def __post_init__(self):
+        # What stands in the wrong place may be a key: neither message says what it is.
+        if self.key_env is not None and not _VARIABLE.fullmatch(str(self.key_env)):
+            raise EndpointError(
+                "key_env should be the NAME of an environment variable that holds the key, such as "
+                "OPENROUTER_API_KEY (capital letters, digits and _); what stands there is no such name"
+            )
         parts = urlsplit(str(self.base_url))
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise EndpointError(
-                f"base_url should be like https://openrouter.ai/api/v1, not {self.base_url!r}"
+                "base_url should be like https://openrouter.ai/api/v1; what stands there is no such address"
             )
         if parts.username or parts.password or parts.query:
             raise EndpointError(
@@ -60,10 +69,13 @@ class Endpoint:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise EndpointError(f"{name} should be a whole number of at least {least}, not {value!r}")
+        if not isinstance(self.aliases, Mapping) or any(isinstance(names, str) for names in self.aliases.values()):
+            raise EndpointError("aliases should be {model asked: [names it may answer as]}")
         for name in ("timeout", "longest_wait", "backoff", "patience"):
             value = getattr(self, name)
             optional = name in ("backoff", "patience")
-            if not (value is None and optional) and not (isinstance(value, (int, float)) and value > 0):
+            good = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < math.inf
+            if not (value is None and optional) and not good:
                 raise EndpointError(f"{name} should be a number of seconds above 0, not {value!r}")
 
     @property

@@ -17,7 +17,8 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from lib.models.errors import InvalidReply
-from lib.models.json_text import CLOSED, Parsed, answer_text, around, extract_json, json_blocks
+from lib.models.json_text import Parsed, answer_text, around, extract_json, json_blocks
+from lib.models.mending import CLOSED
 
 __all__ = [
     "Parsed",
@@ -41,8 +42,8 @@ _PLACEHOLDER = re.compile(
 )
 _NAMES = ("name", "feature", "dimension", "id", "key", "criterion", "label")
 _SCORE_LINE = re.compile(
-    r"^\W*(?:(?:final|overall|my)\s+)?(?:score|rating)\W*?[:=]\W*"
-    r"(\d+(?:[.,]\d+)?(?:\s*(?:/|out of)\s*\d+)?)(?=\W*$|[\s.,;*]+[^\d\s])",
+    r"^[^\w\n]{0,40}(?:(?:final|overall|my)\s{1,9})?(?:score|rating)\W{0,9}?[:=]\W{0,9}"
+    r"(\d{1,9}(?:[.,]\d{1,9})?(?:\s{0,9}(?:/|out of)\s{0,9}\d{1,9})?)(?=\W{0,9}$|[\s.,;*]{1,9}[^\d\s])",
     re.I | re.M,
 )
 DEEPEST = 4  # levels of wrapping that are looked through: {"result": {"features": {...}}}

@@ -5,12 +5,14 @@ else (not on time, order, endpoint or metadata), so a run that is started again 
 already paid for.
 """
 
+import difflib
 import functools
 import hashlib
 import json
 import math
 import numbers
 import operator
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -102,6 +104,16 @@ class Request:
 
     def __repr__(self):
         return f"Request({self.model!r}, sample={self.sample}, key={self.key[:12]}…)"
+
+
+def known(table: Mapping, key, what: str):
+    """table[key], for ids that params name. Raises RequestError naming an id that the table lacks, and the
+    nearest."""
+    if key in table:
+        return table[key]
+    near = difflib.get_close_matches(str(key), map(str, table), n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(str, table))}"
+    raise RequestError(f"{what} {key!r} is not known: {hint}")
 
 
 def canonical_json(value) -> str:

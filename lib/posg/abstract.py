@@ -79,7 +79,8 @@ def tabulate(game, max_states: int = MAX_STATES) -> dict:
         label = state_label(state)
         if label not in labels:
             if len(labels) >= max_states:
-                raise WorldModelError(f"more than {max_states} reachable states; a finite, smaller model is asked for")
+                raise WorldModelError(f"more than {max_states} reachable states; a finite, smaller model is asked "
+                                      "for")
             labels[label] = state
             queue.append(label)
         elif type(labels[label]) is not type(state):
@@ -123,7 +124,8 @@ def _walk(game, document, label, state, meet):
         where = f"transition({label!r}, {move!r})"
         outcomes = game.transition(state, dict(move))
         if type(outcomes) is not dict:
-            raise WorldModelError(f"{where} gave a {type(outcomes).__name__}, should be {{next state: probability}}")
+            raise WorldModelError(f"{where} gave a {type(outcomes).__name__}, should be "
+                                  "{next state: probability}")
         listed = []
         for following, weight in outcomes.items():
             if type(weight) not in (int, float):

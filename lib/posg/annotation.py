@@ -9,12 +9,47 @@ import numpy as np
 import pandas as pd
 
 from lib.agreement import cohen_kappa
+from lib.paths import shown
 
 LABELS = ("must", "plausible", "must_not")
+SHEET = ["case", "text", "feature", "words", "first", "second", "third"]
 
 
 class AnnotationError(ValueError):
     """Annotations that cannot be used; the message names the row and what would be right."""
+
+
+def blank_sheet(features: pd.DataFrame) -> pd.DataFrame:
+    """The sheet to hand out: columns SHEET, with first, second and third left empty.
+
+    features : columns case, text (what annotators work from, without a location), feature, words (what it says).
+    """
+    return features[SHEET[:4]].assign(first="", second="", third="")
+
+
+def read_sheet(path, features: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """(annotations, third) of a filled-in sheet, as `adjudicate` takes them.
+
+    features : what was handed out; every feature must be there once. Raises AnnotationError naming file and row.
+    """
+    where = shown(path)
+    try:
+        table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    except (OSError, ValueError) as error:
+        raise AnnotationError(f"{where}: not a sheet: {error}") from None
+    for column in sorted(set(SHEET) - {"text", "words"} - set(table.columns)):
+        raise AnnotationError(f"{where}: lacks the column {column!r}; a sheet has {', '.join(SHEET)}")
+    keys, wanted = (pd.MultiIndex.from_frame(rows[["case", "feature"]]) for rows in (table, features))
+    for what, odd in (("twice", keys[keys.duplicated()]), ("and is not a feature", keys.difference(wanted)),
+                      ("nowhere", wanted.difference(keys))):
+        if len(odd):
+            raise AnnotationError(f"{where}: {', '.join(odd[0])} is listed {what}")
+    for column in ("first", "second"):
+        for number in (~table[column].isin(LABELS)).to_numpy().nonzero()[0][:1]:
+            raise AnnotationError(f"{where}, line {number + 2}: {column} is {table[column].iloc[number]!r}, "
+                                  f"should be one of {', '.join(LABELS)}")
+    third = table[["case", "feature", "third"]].rename(columns={"third": "label"})
+    return table[["case", "feature", "first", "second"]], third
 
 
 def adjudicate(annotations: pd.DataFrame, third: pd.DataFrame) -> pd.DataFrame:
@@ -28,14 +63,15 @@ def adjudicate(annotations: pd.DataFrame, third: pd.DataFrame) -> pd.DataFrame:
         wrong = ~annotations[column].isin(LABELS)
         if wrong.any():
             row = annotations[wrong].iloc[0]
-            raise AnnotationError(f"{row['case']}, {row['feature']}: {column} is {row[column]!r}, should be one of "
-                                  f"{', '.join(LABELS)}")
+            raise AnnotationError(f"{row['case']}, {row['feature']}: {column} is {row[column]!r}, should be one "
+                                  f"of {', '.join(LABELS)}")
     joined = annotations.merge(third.rename(columns={"label": "third"}), on=["case", "feature"], how="left")
     agreed = joined["first"] == joined["second"]
     open_rows = joined[~agreed & ~joined["third"].isin(LABELS)]
     if len(open_rows):
         row = open_rows.iloc[0]
-        raise AnnotationError(f"{row['case']}, {row['feature']}: the annotators differ and no third label is given")
+        raise AnnotationError(f"{row['case']}, {row['feature']}: the annotators differ and no third label is "
+                              "given")
     return joined[["case", "feature"]].assign(
         label=joined["first"].where(agreed, joined["third"]), settled=np.where(agreed, "agreed", "adjudicated"))
 

@@ -45,7 +45,8 @@ def _actions(left, right, s, t, renaming) -> float:
         if m <= n:
             choices.append([list(enumerate(image)) for image in itertools.permutations(range(n), m)])
         else:
-            choices.append([[(a, b) for b, a in enumerate(image)] for image in itertools.permutations(range(m), n)])
+            choices.append([[(a, b) for b, a in enumerate(image)]
+                            for image in itertools.permutations(range(m), n)])
     best = 0.0
     for combination in itertools.product(*choices):
         total = 0.0

@@ -124,7 +124,8 @@ def criteria_features(game: POSG, criteria: dict) -> Counter:
     found = Counter((predicate(entry), entry["id"]) for entry in entries if holds(game, entry))
     labels = _labels(game)
     for kind in WORDS:
-        known = [word for entry in [*entries, *criteria.get("plausible", ())] if kind in entry for word in entry[kind]]
+        known = [word for entry in [*entries, *criteria.get("plausible", ())] if kind in entry
+                 for word in entry[kind]]
         for name in _chosen(game) if kind == "action" else labels[kind]:
             if not mentions(name, known):
                 found[kind, "other", name] += 1

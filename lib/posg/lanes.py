@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import networkx as nx
 
+from lib.posg.contract import TRANSITIONS
 from lib.posg.model import POSG, from_document, reference_problems, schema_problems
 
 SUM_TOLERANCE = 1e-9
@@ -64,7 +65,7 @@ def lane_one(document) -> LaneOne:
         return LaneOne({"contract": (), "probe": probe})
     extra = [problem for problem in reference_problems(document) if _FOR_AUDIT in problem]
     game = from_document(_without_unoffered(document) if extra else document)
-    return _audit(game, document, extra)
+    return _audit(game, extra)
 
 
 def probe_problems(document: dict) -> list[str]:
@@ -73,9 +74,16 @@ def probe_problems(document: dict) -> list[str]:
     if problems:
         return problems
     game = from_document(_without_unoffered(document))
+    if (pairs := _pairs(game, game.depths())) > TRANSITIONS:
+        return [f"actions: {pairs} pairs of a reachable state and a joint action; a model may list {TRANSITIONS}"]
     for state in game.depths():
         problems += _absorbing(game, state) if state in game.terminals else _row_problems(game, state)
     return problems
+
+
+def _pairs(game: POSG, states) -> int:
+    """How many (state, joint action) pairs call for a transition, counted without listing them."""
+    return sum(math.prod(map(len, game.actions[state])) for state in states if state not in game.terminals)
 
 
 def _absorbing(game: POSG, state: str) -> list[str]:
@@ -91,18 +99,18 @@ def _row_problems(game: POSG, state: str) -> list[str]:
             continue
         total = math.fsum(rows[joint].values())
         if not abs(total - 1) <= SUM_TOLERANCE:  # says no to NaN as well
-            problems.append(f"probabilities from {state!r} under {', '.join(joint)} sum to {total:.6g}, should be 1")
+            problems.append(f"probabilities from {state!r} under {', '.join(joint)} sum to {total:.6g}, should be "
+                            "1")
     return problems
 
 
-def _audit(game: POSG, document: dict, unoffered: list[str]) -> LaneOne:
+def _audit(game: POSG, unoffered: list[str]) -> LaneOne:
     reached = set(game.depths())
     problems = list(unoffered)
-    expected = {(state, joint) for state in game.states if state not in game.terminals
-                for joint in game.joint_actions(state)}
-    listed = {(state, joint) for state, rows in game.transitions.items() for joint in rows}
+    expected = _pairs(game, game.states)
+    listed = sum(len(rows) for state, rows in game.transitions.items() if state not in game.terminals)
     apart = [state for state in game.states if state not in reached]
-    for state in apart:
+    for state in apart if expected <= TRANSITIONS else ():
         problems += _absorbing(game, state) if state in game.terminals else _row_problems(game, state)
     problems += [f"the state {state!r} cannot be reached" for state in apart]
     graph = state_graph(game)
@@ -111,7 +119,7 @@ def _audit(game: POSG, document: dict, unoffered: list[str]) -> LaneOne:
     problems += [f"no terminal state can be reached from {state!r}" for state in dead]
     cyclic = sum(len(part) for part in nx.strongly_connected_components(graph)
                  if len(part) > 1 or any(graph.has_edge(s, s) for s in part))
-    coverage = len(listed & expected) / len(expected) if expected else 1.0
+    coverage = listed / expected if expected else 1.0
     return LaneOne({"contract": (), "probe": (), "audit": tuple(problems)}, coverage, len(apart), len(dead),
                    cyclic, game)
 
@@ -130,5 +138,6 @@ def _without_unoffered(document: dict) -> dict:
     """The document less the transitions for actions that their state does not offer."""
     terminals, actions = set(document["terminal_states"]), document["actions"]
     keep = [entry for entry in document["transitions"] if entry["state"] in terminals or all(
-        action in actions.get(entry["state"], {}).get(player, []) for player, action in entry["joint_action"].items())]
+        action in actions.get(entry["state"], {}).get(player, [])
+        for player, action in entry["joint_action"].items())]
     return {**document, "transitions": keep}

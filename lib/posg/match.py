@@ -9,17 +9,24 @@ gives none).
 """
 
 import itertools
+import math
 from dataclasses import dataclass
 
 from lib.posg.actions import best_alignment
 from lib.posg.model import POSG
 from lib.posg.search import UNMATCHED, Search
-from lib.posg.unroll import Unrolled, reorder_players, unroll
+from lib.posg.unroll import Unrolled, part_of, reorder_players, unroll
 
 HORIZON = 3
-# Search nodes by the size of the larger cut: up to 12 states the search always runs to its end, up to 40 it
-# nearly always does; beyond, it is bounded from the start.
+# Search nodes by the size of the larger cut: up to 12 states the search runs to its end, up to 40 it nearly
+# always does; beyond, it is bounded from the start.
 BUDGETS = ((12, 10**9), (40, 20_000), (10**9, 4000))
+# A candidate may be any size its contract allows. What would outgrow memory or patience is searched in part
+# (the first states, and of those the ones with few joint actions): a true lower bound, never called exact.
+# (states, joint actions, most work) of each part tried
+PARTS = ((10**9, 10**9, 15 * 10**7), (200, 4096, 10**7), (60, 256, 10**7), (12, 64, 10**7))
+TABLE, JOINTS = 8 * 10**9, 5 * 10**7  # table entries and pairs of joint actions that all nodes may look at
+SEATINGS = 120  # alignments of the players that are tried
 
 
 @dataclass(frozen=True)
@@ -87,8 +94,12 @@ def _over_players(left: Unrolled, right: Unrolled, nodes: int):
     """The best over alignments of the players, the most promising first."""
     wide = max(len(left.players), len(right.players))
     seats = [(*range(len(cut.players)), *[None] * (wide - len(cut.players))) for cut in (left, right)]
+    seatings = _seatings(left, right, seats[1])
+    orders = seatings[:SEATINGS]
+    whole, (left, right), work = _searchable(left, right, len(orders))
+    whole &= len(orders) == len(seatings)
+    nodes = max(1, min(nodes, TABLE // work[0], JOINTS // work[1]))
     padded = reorder_players(left, seats[0])
-    orders = sorted(set(itertools.permutations(seats[1])), key=str)
     searches = [(Search(padded, reorder_players(right, order)), order) for order in orders]
     searches = sorted(((search.root()[0], -k, search, order) for k, (search, order) in enumerate(searches)),
                       key=lambda entry: entry[:2], reverse=True)
@@ -102,7 +113,30 @@ def _over_players(left: Unrolled, right: Unrolled, nodes: int):
         upper = max(upper, reached)
         if image is not None:
             best, winner = score, (search, image, order)
-    return best, max(best, upper), _named(winner, left, right), used, settled
+    return best, max(best, upper) if whole else math.inf, _named(winner, left, right), used, settled and whole
+
+
+def _seatings(left: Unrolled, right: Unrolled, seats) -> list[tuple]:
+    """Alignments of the players that can differ in score, in a fixed order: which of those who never have a choice
+    (or were added to even the numbers) meets which makes no difference."""
+    choosing = [{k for shape in cut.shape for k, count in enumerate(shape) if count > 1} for cut in (left, right)]
+    kept = {}
+    for order in sorted(set(itertools.permutations(seats)), key=str):
+        kept.setdefault(tuple(order[k] if order[k] in choosing[1] else None for k in sorted(choosing[0])), order)
+    return list(kept.values())
+
+
+def _searchable(left: Unrolled, right: Unrolled, orders: int):
+    """(whether it is the whole, the two cuts or their largest parts that can be searched, (table entries, pairs of
+    joint actions) that one node looks at)."""
+    for states, joints, most in PARTS:
+        parts = [part_of(cut, states, joints) for cut in (left, right)]
+        sizes = [len(cut.names) * sum(map(bool, cut.shape)) for cut in parts]
+        counts = [sum(math.prod(shape) for shape in cut.shape if shape) for cut in parts]
+        work = max(1, math.prod(sizes)), max(1, math.prod(counts))
+        if max(work[0] * orders, 100 * work[1]) <= most:
+            break
+    return parts[0] is left and parts[1] is right, parts, work
 
 
 def _named(winner, left: Unrolled, right: Unrolled):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from lib.files import write_text_atomic
 from lib.paths import DATA, shown
-from lib.posg.contract import satisfies_schema
+from lib.posg.contract import satisfies_schema, writable
 
 SCHEMA = DATA / "instruments" / "worldmodels" / "posg.schema.json"
 
@@ -89,7 +89,8 @@ class POSG:
         return {
             "name": self.name, "players": list(self.players), "states": list(self.states),
             "initial_state": self.initial, "terminal_states": [s for s in self.states if s in self.terminals],
-            "actions": {state: dict(zip(self.players, map(list, offered))) for state, offered in self.actions.items()},
+            "actions": {state: dict(zip(self.players, map(list, offered)))
+                        for state, offered in self.actions.items()},
             "transitions": rows,
             "observations": {player: dict(seen) for player, seen in self.observations.items()},
         }
@@ -113,7 +114,8 @@ def from_document(document: dict, where: str = "the model") -> POSG:
         for outcome in entry["outcomes"]:
             row[outcome["state"]] = row.get(outcome["state"], 0.0) + float(outcome["probability"])
             usual = {player: document["observations"][player].get(outcome["state"]) for player in players}
-            news = {player: seen for player, seen in outcome.get("observations", {}).items() if seen != usual[player]}
+            news = {player: seen for player, seen in outcome.get("observations", {}).items()
+                    if seen != usual[player]}
             if news:
                 signals[state, joint, outcome["state"]] = news
         if state in terminals and set(row) == {state}:
@@ -170,9 +172,12 @@ def schema_problems(document) -> list[str]:
     if satisfies_schema(document):
         return []
     found = list(itertools.islice(_validator().iter_errors(document), 10))
-    if not found:  # JSON has no such number, so the schema has no word for it
-        return ["transitions: a probability is not a number"]
-    return [f"{'.'.join(map(str, error.absolute_path)) or 'document'}: {error.message[:200]}" for error in found]
+    if not found:  # what JSON Schema has no word for
+        whole = writable(json.dumps(document, ensure_ascii=False))
+        return ["transitions: a probability is not a number" if whole else
+                "document: a text holds half a surrogate pair, should be whole characters"]
+    said = (f"{'.'.join(map(str, error.absolute_path)) or 'document'}: {error.message[:200]}" for error in found)
+    return [text.encode("utf-8", "backslashreplace").decode() for text in said]  # a key may be half a character
 
 
 def reference_problems(document: dict) -> list[str]:
@@ -187,13 +192,19 @@ def reference_problems(document: dict) -> list[str]:
         if state not in states:
             say(f"actions: {state!r} is not among the states")
         if set(choices) != set(players):
-            say(f"actions.{state}: should name the players {', '.join(players)}, names {', '.join(choices) or 'none'}")
+            say(f"actions.{state}: should name the players {', '.join(players)}, names "
+                f"{', '.join(choices) or 'none'}")
     problems += [f"actions: the non-terminal state {state!r} has none"
                  for state in document["states"] if state not in terminals and state not in document["actions"]]
     for player in players:
         missing = [state for state in document["states"] if state not in document["observations"].get(player, {})]
         if missing:
             say(f"observations.{player}: nothing for the state {missing[0]!r}")
+    for player, told in document["observations"].items():
+        if player not in players:
+            say(f"observations: {player!r} is not among the players")
+        problems += [f"observations.{player}: {state!r} is not among the states" for state in told
+                     if state not in states]
     seen = set()
     for number, entry in enumerate(document["transitions"]):
         where, joint = f"transitions.{number}", entry["joint_action"]
@@ -208,6 +219,8 @@ def reference_problems(document: dict) -> list[str]:
                          for player in players if joint[player] not in offered.get(player, [])]
         problems += [f"{where}: the outcome {outcome['state']!r} is not among the states"
                      for outcome in entry["outcomes"] if outcome["state"] not in states]
+        problems += [f"{where}: observations: {player!r} is not among the players" for outcome in entry["outcomes"]
+                     for player in outcome.get("observations", ()) if player not in players]
         key = (entry["state"], tuple(sorted(joint.items())))
         if key in seen:
             say(f"{where}: the same state and joint action are listed twice")
@@ -227,7 +240,8 @@ def relabel(game: POSG, rng, shuffle: bool = True) -> POSG:
     states = {state: f"s{number}" for number, state in enumerate(order(list(game.states)))}
     moves = {}
     for state, offered in game.actions.items():
-        moves[state] = [{action: f"a{number}" for number, action in enumerate(order(list(mine)))} for mine in offered]
+        moves[state] = [{action: f"a{number}" for number, action in enumerate(order(list(mine)))}
+                        for mine in offered]
     renamed = lambda state, joint: tuple(moves[state][place][joint[place]] for place in places)
     transitions = {
         states[state]: {
@@ -240,7 +254,8 @@ def relabel(game: POSG, rng, shuffle: bool = True) -> POSG:
         states[game.initial], frozenset(states[state] for state in game.terminals),
         {states[state]: tuple(tuple(moves[state][place].values()) for place in places) for state in game.actions},
         transitions,
-        {players[p]: {states[s]: f"o:{seen}" for s, seen in game.observations[p].items()} for p in game.observations},
+        {players[p]: {states[s]: f"o:{seen}" for s, seen in game.observations[p].items()}
+         for p in game.observations},
         {(states[s], renamed(s, joint), states[t]): {players[p]: f"o:{seen}" for p, seen in told.items()}
          for (s, joint, t), told in game.signals.items()},
         game.name)

@@ -20,7 +20,8 @@ def reach_probability(game: POSG, goals, *, tolerance: float = 1e-10, most: int 
     """How likely the players, acting as one, can make it that play ends in `goals`, from every state.
 
     Returns ({state: probability}, {state: joint action that attains it}); value iteration from below, which
-    converges to the least fixed point. Raises PosgError where it does not settle within `most` sweeps.
+    converges to the least fixed point. Where chances are so small that it has not settled after `most` sweeps, the
+    moves found by then are valued exactly.
     """
     states = list(game.depths())
     value = {state: float(state in goals) for state in states}
@@ -40,7 +41,7 @@ def reach_probability(game: POSG, goals, *, tolerance: float = 1e-10, most: int 
             value[state] = best
         if change <= tolerance:
             return value, policy
-    raise PosgError("reachability did not converge")
+    return chances(game, {state: [joint] for state, joint in policy.items()}, goals), policy
 
 
 def reachability(game: POSG) -> dict[str, float]:
@@ -155,9 +156,13 @@ def channel_capacity(channel: np.ndarray, *, tolerance: float = 1e-7, most: int 
 
 def profile(game: POSG, *, steps: int = 2) -> dict[str, float]:
     """The planner's view in numbers: reachable endings, those the players can make certain, what moves give
-    up, and the players' mean and least empowerment at the start."""
+    up, and the players' mean and least empowerment at the start (NaN where some player has too many ways of
+    acting for it to be computed)."""
     odds = reachability(game)
-    powers = [empowerment(game, player, steps=steps) for player in game.players]
+    try:
+        powers = [empowerment(game, player, steps=steps) for player in game.players]
+    except PosgError:
+        powers = [math.nan]
     return {"endings": len(odds), "certain": sum(p > 1 - 1e-6 for p in odds.values()), **reversibility(game),
             "empowerment_mean": float(np.mean(powers)), "empowerment_least": min(powers)}
 
@@ -175,7 +180,7 @@ def planning_regret(reference: POSG, candidate: POSG, match: Match) -> dict[str,
         policy = reach_probability(candidate, {target})[1] if target is not None else {}
         moves = {state: _translated(reference, candidate, match, state, policy) for state in reference.depths()
                  if state not in reference.terminals}
-        regrets[end] = max(0.0, best - _follow(reference, moves, end))
+        regrets[end] = max(0.0, best - chances(reference, moves, {end})[reference.initial])
     return regrets
 
 
@@ -188,13 +193,15 @@ def _translated(reference, candidate, match, state, policy) -> list:
     allowed = []
     for player, offered in zip(reference.players, reference.actions[state]):
         planned = wanted.get(match.players.get(player))
-        own = [action for action, image in match.actions.get(state, {}).get(player, {}).items() if image == planned]
+        own = [action for action, image in match.actions.get(state, {}).get(player, {}).items()
+               if image == planned]
         allowed.append(own or list(offered))
     return list(itertools.product(*allowed))
 
 
-def _follow(game: POSG, moves: dict, end: str) -> float:
-    """The probability of ending in `end` under fixed randomised moves, by solving the linear system."""
+def chances(game: POSG, moves: dict, goals) -> dict[str, float]:
+    """{state: probability that play from there ends in `goals`} under fixed randomised moves, {state: joint
+    actions taken with equal chances}, by solving the linear system."""
     states = list(moves)
     number = {state: i for i, state in enumerate(states)}
     step, hit = np.zeros((len(states), len(states))), np.zeros(len(states))
@@ -204,15 +211,12 @@ def _follow(game: POSG, moves: dict, end: str) -> float:
                 share = p / len(joints)
                 if target in number:
                     step[number[state], number[target]] += share
-                elif target == end:
+                elif target in goals:
                     hit[number[state]] += share
-    if game.initial not in number:
-        return float(game.initial == end)
-    # States from which the ending is out of reach count 0; without them the system has one solution.
+    # States from which the goals are out of reach count 0; without them the system has one solution.
     alive = hit > 0
     while (wider := alive | (step[:, alive].sum(axis=1) > 0)).sum() > alive.sum():
         alive = wider
-    if not alive[number[game.initial]]:
-        return 0.0
-    inner = np.eye(alive.sum()) - step[np.ix_(alive, alive)]
-    return float(np.linalg.solve(inner, hit[alive])[np.flatnonzero(alive).tolist().index(number[game.initial])])
+    found = np.zeros(len(states))
+    found[alive] = np.linalg.solve(np.eye(alive.sum()) - step[np.ix_(alive, alive)], hit[alive])
+    return {state: float(state in goals) for state in game.depths()} | dict(zip(states, found.tolist()))

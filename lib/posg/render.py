@@ -6,6 +6,7 @@ import textwrap
 
 import matplotlib.pyplot as plt
 from matplotlib.patches import FancyArrowPatch
+from matplotlib.patheffects import withStroke
 
 from lib.posg.criteria import tokens
 from lib.posg.model import POSG
@@ -15,6 +16,7 @@ from lib.posg.structure import structure_profile
 OPEN, END, START, UNMATCHED = "#56B4E9", "#009E73", "#0072B2", "#D9DDE2"
 INK, FAINT = "#2B2F36", "#9AA1AB"
 LABELLED = 22  # games with more states are drawn without names
+CROWDED = 8  # states in one column from which on their names take one line each
 
 
 def positions(game: POSG) -> dict[str, tuple[float, float]]:
@@ -40,10 +42,10 @@ def draw_game(axis, game: POSG, *, matched=None, title: str = "", labelled: int 
     an edge is dashed where chance decides. `matched`: states to colour, all others turn grey; `labelled`: the
     largest number of states that are drawn with their names."""
     place = positions(game)
-    height = {}
-    for _, (x, y) in place.items():
-        height[x] = max(height.get(x, 0.0), abs(y))
-    scale = {x: 1 / max(1.0, top / 4) for x, top in height.items()}
+    highest = {}
+    for x, y in place.values():
+        highest[x] = max(highest.get(x, 0.0), abs(y))
+    scale = {x: 1 / max(1.0, top / 4) for x, top in highest.items()}
     place = {state: (x, y * scale[x]) for state, (x, y) in place.items()}
     small = len(place) > labelled
     for state in place:
@@ -53,16 +55,31 @@ def draw_game(axis, game: POSG, *, matched=None, title: str = "", labelled: int 
         color = END if ended else START if state == game.initial else OPEN
         if matched is not None and state not in matched:
             color = UNMATCHED
-        axis.plot(x, y, marker="s" if ended else "o", ms=4 if small else 9, color=color, mec=INK, mew=0.4, zorder=3)
+        axis.plot(x, y, marker="s" if ended else "o", ms=4 if small else 9, color=color, mec=INK, mew=0.4,
+                  zorder=3)
         if not small:
-            below = x % 2 == 1  # names of neighbouring columns keep out of each other's way
-            axis.annotate(textwrap.fill(" ".join(tokens(state)), 15), (x, y), xytext=(0, -8 if below else 7),
-                          textcoords="offset points", fontsize=5.5, ha="center", va="top" if below else "bottom",
-                          linespacing=0.9, color=INK, zorder=4)
+            free = not any(other == x + 1 and abs(height - y) < 0.4 for other, height in place.values())
+            _name(axis, state, (x, y), ended and free, sum(other == x for other, _ in place.values()))
+    last = max(x for x, _ in place.values()) or 1.0
     axis.set_title(title, fontsize=9)
-    axis.margins(0.12, 0.16)
+    axis.margins(y=0.16)
+    axis.set_xlim(-0.16 * last, (1.08 if small else 1.42) * last)  # endings are named to their right
     axis.axis("off")
     return axis
+
+
+def _name(axis, state, spot, beside: bool, column: int):
+    """Write a state's name: to its right (endings with room there), else above or below it, in turn by column."""
+    words = " ".join(tokens(state))
+    below = spot[0] % 2 == 1
+    if beside:
+        text = textwrap.shorten(words, 34, placeholder=" …") if column > CROWDED else textwrap.fill(words, 20)
+        where = {"xytext": (7, 0), "ha": "left", "va": "center"}
+    else:
+        text = textwrap.fill(words, 15)
+        where = {"xytext": (0, -8 if below else 7), "ha": "center", "va": "top" if below else "bottom"}
+    axis.annotate(text, spot, textcoords="offset points", fontsize=5.5, linespacing=0.9, color=INK, zorder=4,
+                  path_effects=[withStroke(linewidth=1.6, foreground="white")], **where)
 
 
 def _edges(axis, game, state, place, small):
@@ -78,8 +95,8 @@ def _edges(axis, game, state, place, small):
                                            connectionstyle="arc3,rad=1.6", **style, zorder=1))
         else:
             bend = 0.0 if place[target][0] > place[state][0] else 0.25
-            axis.add_patch(FancyArrowPatch(place[state], place[target], connectionstyle=f"arc3,rad={bend}", **style,
-                                           zorder=1))
+            axis.add_patch(FancyArrowPatch(
+                place[state], place[target], connectionstyle=f"arc3,rad={bend}", **style, zorder=1))
 
 
 def side_by_side(first: POSG, second: POSG, *, titles, matched: dict | None = None):
@@ -103,10 +120,10 @@ def gallery(games: dict[str, POSG], *, columns: int = 3):
     return figure
 
 
-def game_svg(game: POSG, title: str = "") -> str:
+def game_svg(game: POSG) -> str:
     """The transition graph as an SVG element (no prolog), the same text for the same game."""
     figure, axis = plt.subplots(figsize=(7.2, 3.6))
-    draw_game(axis, game, title=title)
+    draw_game(axis, game)
     # ids in the file are hashes: salted with a constant, or they would differ each time
     with io.StringIO() as handle, plt.rc_context({"svg.hashsalt": "compendium", "svg.fonttype": "none"}):
         figure.savefig(handle, format="svg", metadata={"Date": None, "Creator": None}, bbox_inches="tight")
@@ -118,8 +135,8 @@ def game_svg(game: POSG, title: str = "") -> str:
 def scenario_page(scenario: Scenario) -> str:
     """A reader's page for one case, self-contained HTML: the text, who acts, what a faithful model preserves, the
     graph, and the criteria."""
-    esc = lambda value: html.escape(str(value))  # noqa: E731
-    rows = lambda pairs: "".join(f"<tr><th>{esc(k)}</th><td>{esc(v)}</td></tr>" for k, v in pairs)  # noqa: E731
+    esc = lambda value: html.escape(str(value))
+    rows = lambda pairs: "".join(f"<tr><th>{esc(k)}</th><td>{esc(v)}</td></tr>" for k, v in pairs)
     wordings = scenario.locations or {"": ""}
     texts = "".join(f"<h3>{esc(name)}</h3><blockquote>{esc(scenario.wording(name or 'anonymised'))}</blockquote>"
                     if name else f"<blockquote>{esc(scenario.text)}</blockquote>" for name in wordings)
@@ -127,20 +144,44 @@ def scenario_page(scenario: Scenario) -> str:
     profile = structure_profile(scenario.game)
     shown = [(name.replace("_", " "), f"{value:.3g}") for name, value in profile.items()]
     criteria = "".join(
-        f"<h3>{title}</h3><ul>" + "".join(f"<li>{esc(entry['id'].replace('_', ' '))}: {esc(_predicate(entry))}</li>"
-                                          for entry in scenario.criteria[name]) + "</ul>"
+        f"<h3>{title}</h3><ul>" + "".join(
+            f"<li>{esc(entry['id'].replace('_', ' '))}: {esc(_predicate(entry))}</li>"
+            for entry in scenario.criteria[name]) + "</ul>"
         for name, title in (("expect", "Expected"), ("avoid", "To be avoided")) if scenario.criteria[name])
     source = f"<p>Text: {esc(scenario.source)}.</p>" if scenario.source else ""
     return ("<!doctype html><html lang='en'><meta charset='utf-8'>"
             f"<title>{esc(scenario.id)} {esc(scenario.title)}</title>"
             "<style>body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem;"
             "color:#2b2f36}"
-            "th{text-align:left;padding-right:1rem;font-weight:600}svg{max-width:100%;height:auto}"
+            "th{text-align:left;padding-right:1rem;font-weight:600}th,td{vertical-align:top}"
+            ".moves{font-size:.85rem;border-collapse:collapse}.moves td,.moves th{padding:.15rem .9rem .15rem 0;"
+            "border-top:1px solid #e3e6ea}svg{max-width:100%;height:auto}"
             "blockquote{margin:0;padding:.4rem 1rem;border-left:3px solid #56b4e9}</style>"
             f"<h1>{esc(scenario.id)} · {esc(scenario.title)}</h1>{texts}{source}"
             f"<h2>Who acts</h2><table>{rows(scenario.roles.items())}</table>"
             f"<h2>What a faithful model preserves</h2><table>{rows(scenario.facts.items())}</table>"
-            f"<h2>{kind}</h2>{game_svg(scenario.game)}<table>{rows(shown)}</table>{criteria}</html>\n")
+            f"<h2>{kind}</h2>{game_svg(scenario.game)}{_moves(scenario.game)}"
+            f"<h3>In numbers</h3><table>{rows(shown)}</table>{criteria}</html>\n")
+
+
+def _moves(game: POSG) -> str:
+    """Every state's joint actions and where they lead, as an HTML table; joint actions with the same outcomes
+    share a line, and a player with nothing to choose in a state is left out."""
+    spaced, lines = lambda name: html.escape(" ".join(tokens(name))), []
+    for state in game.depths():
+        if state in game.terminals:
+            continue
+        choosing = [k for k, mine in enumerate(game.actions[state]) if len(mine) > 1]
+        grouped = {}
+        for joint, row in game.transitions[state].items():
+            said = ", ".join(f"{game.players[k]} {' '.join(tokens(joint[k]))}" for k in choosing) or "(no choice)"
+            grouped.setdefault(tuple((t, p) for t, p in row.items() if p > 0), []).append(html.escape(said))
+        for number, (outcomes, moves) in enumerate(grouped.items()):
+            leads = ", ".join(spaced(t) if p == 1 else f"{spaced(t)} ({p:.3g})" for t, p in outcomes)
+            lines.append(f"<tr><th>{'' if number else spaced(state)}</th>"
+                         f"<td>{'<br>'.join(dict.fromkeys(moves))}</td><td>{leads}</td></tr>")
+    return ("<table class='moves'><tr><th>in state</th><th>move</th><th>leads to (probability)</th></tr>"
+            + "".join(lines) + "</table>")
 
 
 def _predicate(entry: dict) -> str:

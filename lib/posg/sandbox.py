@@ -206,19 +206,26 @@ def _verdict(answer: bytes, noise: bytes, code: int, backend: str) -> Verdict:
             return Verdict("cpu", "stopped by the kernel at its CPU limit", backend=backend)
         last = noise.decode("utf-8", "replace").strip().splitlines()[-1:] or [f"exit status {code}"]
         started = noise.startswith(b"bwrap:")
-        return Verdict("refused" if started else "crashed", f"ended without an answer: {last[0][:300]}",
+        return Verdict("refused" if started else "crashed", f"ended without an answer: {_one_line(last[0][:300])}",
                        backend=backend)
     try:
         data = json.loads(answer, parse_constant=_no_constant, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
-        return Verdict("unreadable", f"the answer is not JSON: {type(error).__name__}: {error}"[:300], backend=backend)
+        said = f"the answer is not JSON: {type(error).__name__}: {error}"
+        return Verdict("unreadable", said[:300], backend=backend)
     known = {"ok": dict, "error": type(None), "memory": type(None), "refused": type(None)}
     if not isinstance(data, dict) or data.get("status") not in known:
         return Verdict("unreadable", "the answer is not a verdict", backend=backend)
     document, message = data.get("document"), data.get("message", "")
     if not isinstance(message, str) or not isinstance(document, (dict, type(None))):
         return Verdict("unreadable", "the answer is not a verdict", backend=backend)
-    return Verdict(data["status"], message[:500], document if data["status"] == "ok" else None, backend)
+    return Verdict(data["status"], _one_line(message[:500]), document if data["status"] == "ok" else None, backend)
+
+
+def _one_line(text: str) -> str:
+    """The candidate chose these words: what is not printable (half a surrogate pair, a line end, an escape code)
+    is spelled out, so that the message can be stored and shown."""
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
 def _no_constant(name):
@@ -243,8 +250,8 @@ def _visible() -> tuple[str, ...]:
     python, library = _interpreter(), os.path.realpath(sysconfig.get_path("stdlib"))
     extensions = os.path.join(library, "lib-dynload")
     modules = [os.path.join(extensions, name) for name in sorted(os.listdir(extensions))
-               if re.match(r"_?(ctypes|socket|json|struct|math|random|resource|datetime|decimal|fractions|statistics|"
-                           r"heapq|bisect|posixsubprocess|select|zlib|array)\.", name)]
+               if re.match(r"_?(ctypes|socket|json|struct|math|random|resource|datetime|decimal|fractions|"
+                           r"statistics|heapq|bisect|posixsubprocess|select|zlib|array)\.", name)]
     try:
         listed = subprocess.run(["ldd", python, *modules], capture_output=True, text=True, timeout=30, check=False)
         libraries = sorted(set(re.findall(r"(/\S+) \(0x", listed.stdout)))

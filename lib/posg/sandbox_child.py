@@ -79,7 +79,8 @@ def enter_namespaces(order):
     os.chdir("/")
     check(libc.umount2(b"/old", MNT_DETACH), "umount")
     os.rmdir("/old")
-    mount("scratch", "/scratch", "tmpfs", MS_NOSUID | MS_NODEV, f"size={size},mode=700")
+    # empty files take no room, but memory of the kernel's
+    mount("scratch", "/scratch", "tmpfs", MS_NOSUID | MS_NODEV, f"size={size},nr_inodes=100,mode=700")
     mount(None, "/", None, MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV)
     os.chdir("/scratch")
     # version 3 header, this process, and three empty sets twice: no capability is kept
@@ -160,7 +161,9 @@ def main():
         answer = {"status": "refused", "message": str(error)}
     else:
         try:
-            answer = {"status": "ok", "document": build(order)} if order["source"] is not None else {"status": "ok"}
+            answer = {"status": "ok"}
+            if order["source"] is not None:
+                answer["document"] = build(order)
         except MemoryError:
             answer = {"status": "memory", "message": "ran out of memory"}
         except BaseException as error:  # the candidate may raise anything, SystemExit included

@@ -64,7 +64,8 @@ def load_scenario(path) -> Scenario:
     """Read one case file. Raises ScenarioError naming file and key; ParamsError where it is not YAML."""
     path = Path(path)
     data = read_yaml(path)
-    known = {"id", "tier", "title", "text", "roles", "facts", "game", "candidate", "criteria", "locations", "source"}
+    known = {"id", "tier", "title", "text", "roles", "facts", "game", "candidate", "criteria", "locations",
+             "source"}
     for key in set(data) - known:
         raise ScenarioError(f"{shown(path)}: unknown key {key!r}; known: {', '.join(sorted(known))}")
     for key in ("id", "tier", "title", "text", "roles", "facts", "game"):
@@ -138,7 +139,8 @@ def read_notation(data: dict, where: str, name: str = "") -> POSG:
                         for target, weight in _decide(entry["to"], chosen, here).items()]
             transitions.append({"state": state, "joint_action": chosen, "outcomes": outcomes})
     sees = data.get("sees") or {}
-    observations = {player: {state: sees.get(player, {}).get(state, state) for state in states} for player in players}
+    observations = {player: {state: sees.get(player, {}).get(state, state) for state in states}
+                    for player in players}
     return from_document({
         "name": name, "players": players, "states": states, "initial_state": data["start"],
         "terminal_states": list(data["end"]), "actions": actions, "transitions": transitions,

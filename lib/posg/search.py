@@ -16,7 +16,6 @@ from lib.posg.climb import climb
 from lib.posg.unroll import Unrolled
 
 FREE, UNMATCHED = -1, -2
-NEVER = -1e6  # weight of a pair that no renaming may use
 TINY = 1e-9
 
 
@@ -220,7 +219,7 @@ class Search:
             return
         s = self.order[place]
         rest = [x for x in free_left if x != s]
-        for cap, t in self._children(s, rest, image, source, free_right, joint, bound):
+        for cap, t in self._children(s, rest, image, free_right, joint, bound):
             if t is None:
                 image[s] = UNMATCHED
                 self._branch(place + 1, image, source, rest, free_right, cap)
@@ -230,7 +229,7 @@ class Search:
                 source[t] = FREE
             image[s] = FREE
 
-    def _children(self, s, rest, image, source, free_right, joint, bound):
+    def _children(self, s, rest, image, free_right, joint, bound):
         """[(bound, t), ...] by falling bound: the images that s may take, twins of a free state left out."""
         fixed = sum(joint[x, image[x]] for x in range(self.m) if image[x] >= 0)
         children, seen = [], set()

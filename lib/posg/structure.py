@@ -39,7 +39,8 @@ def structure_profile(game: POSG) -> dict[str, float]:
         "in_degree_max": max(degree for _, degree in graph.in_degree()),
         "out_degree_max": max(degree for _, degree in graph.out_degree()),
         "components": len(parts), "largest_component": max(parts), "depth": max(depths.values()),
-        "stochastic_share": float(np.mean([sum(p > 0 for p in row.values()) > 1 for row in rows])) if rows else 0.0,
+        "stochastic_share":
+            float(np.mean([sum(p > 0 for p in row.values()) > 1 for row in rows])) if rows else 0.0,
         "entropy_mean": float(entropy.mean()), "entropy_max": float(entropy.max()),
         "choice_share": float(np.mean(choices)) if choices else 0.0,
     }

@@ -45,12 +45,28 @@ def unroll(game: POSG, horizon: int = 3) -> Unrolled:
         table = {}
         for joint, row in game.transitions.get(state, {}).items() if expanded else ():
             key = tuple(place[action] for place, action in zip(index, joint))
-            table[key] = tuple(sorted(((number[t], p) for t, p in row.items() if p > 0), key=lambda e: (-e[1], e[0])))
+            reached = ((number[t], p) for t, p in row.items() if p > 0)
+            table[key] = tuple(sorted(reached, key=lambda entry: (-entry[1], entry[0])))
         shape.append(tuple(map(len, offered)))
         rows.append(table)
         actions.append(tuple(offered))
     return Unrolled(game.players, tuple(depth), tuple(state in game.terminals for state in depth),
                     tuple(depth.values()), tuple(shape), tuple(rows), tuple(actions))
+
+
+def part_of(cut: Unrolled, states: int, joints: int) -> Unrolled:
+    """The first `states` states of a cut and the transitions among them; a state with more than `joints` joint
+    actions is not expanded. What the part shares with another game, the whole shares with it too."""
+    if states >= len(cut.names) and all(len(table) <= joints for table in cut.rows):
+        return cut
+    kept = range(min(states, len(cut.names)))
+    open_ = [len(cut.rows[s]) <= joints and math.prod(cut.shape[s]) <= joints for s in kept]
+    return Unrolled(
+        cut.players, cut.names[:states], cut.terminal[:states], cut.depth[:states],
+        tuple(cut.shape[s] if open_[s] else () for s in kept),
+        tuple({key: tuple((t, p) for t, p in row if t < states) for key, row in cut.rows[s].items()}
+              if open_[s] else {} for s in kept),
+        tuple(cut.actions[s] if open_[s] else () for s in kept))
 
 
 def reorder_players(cut: Unrolled, places) -> Unrolled:

@@ -33,14 +33,18 @@ class _Announcing(uvicorn.Server):
 
 
 def main(arguments=None) -> int:
-    """Serve until interrupted. Returns the exit status."""
+    """Serve until interrupted. Returns the exit status: 2 with one line on stderr for settings that cannot be."""
     options = _parser().parse_args(arguments)
-    if options.settings:
-        faults = Faults(**json.loads(options.settings))
-    else:
-        faults = Faults(rate=options.faults, reply_rate=options.reply_faults, useless=tuple(options.useless))
-    application = app(options.studies, faults=faults, log=options.log)
-    listening = socket.create_server(("127.0.0.1", options.port), backlog=2048)
+    try:
+        if options.settings:
+            faults = Faults(**json.loads(options.settings))
+        else:
+            faults = Faults(rate=options.faults, reply_rate=options.reply_faults, useless=tuple(options.useless))
+        application = app(options.studies, faults=faults, log=options.log)
+        listening = socket.create_server(("127.0.0.1", options.port), backlog=2048)
+    except (ValueError, OSError, OverflowError) as error:
+        print(f"error: {_explained(error, options)}", file=sys.stderr)
+        return 2
     address = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
     config = uvicorn.Config(application, log_level="critical", access_log=False, lifespan="off", ws="none",
                             timeout_keep_alive=60, timeout_graceful_shutdown=1)
@@ -51,6 +55,15 @@ def main(arguments=None) -> int:
     except KeyboardInterrupt:
         pass
     return 0
+
+
+def _explained(error, options) -> str:
+    if isinstance(error, OverflowError):
+        return f"--port: {error}"
+    if isinstance(error, OSError):
+        place = f"--log {error.filename}" if error.filename else f"--port {options.port}"
+        return f"{place}: {error.strerror}"
+    return str(error)
 
 
 def _end_with_parent():

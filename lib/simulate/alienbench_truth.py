@@ -1,6 +1,6 @@
 """What is true of the simulated AlienBench study, solved from the numbers that the paper prints.
 
-Nothing is typed in. From data/published/alienbench.csv:
+From data/published/alienbench.csv:
 
 1. rates[model, condition, feature]: the expected panel label. Sums over features are Table 3's condition
    means (Table 9's for the paraphrases), means over conditions are Table 6's rates (up to their rounding).
@@ -10,6 +10,8 @@ Nothing is typed in. From data/published/alienbench.csv:
    3's.
 4. Tokens a description: log-normal, so that the mean score per 100 tokens is Table 3's, with a spread from
    its interval.
+5. Of people the paper prints the rates alone. How widely their scores spread and how far judges agree on each
+   feature is taken from the authors' released extractions (`people` in data/simulated/alienbench.yaml).
 
 A description's feature departs or not (x); it may be contested, with a probability that depends on x; then
 one judge labels it against the other two. The panel's expected label is `rates` exactly: contested features
@@ -78,6 +80,14 @@ class Truth:
         everyone, pairs = main.alphas(panel, covariance)
         return {**dict(zip(self.features, self._feature_alphas())), "total": everyone,
                 **{f"without {judge}": pairs[at] for at, judge in enumerate(self.judges)}}
+
+    def people_alphas(self) -> dict:
+        """Alphas of the human descriptions in expectation: each feature's, and `total`."""
+        one = _Main(self.rates[-1, :1])
+        alphas = _people()["alphas"]
+        panel = one.panel(self.vote_odds, self.votes, np.array([alphas[feature] for feature in self.features]))
+        total, _ = one.alphas(panel, margins.covariances(self.states[-1, :1]))
+        return {**alphas, "total": total}
 
     def error_rates(self) -> np.ndarray:
         """P(label differs from x | x), averaged over the main study's cells: [x, judge, feature]."""
@@ -156,7 +166,7 @@ def truth() -> Truth:
     """The study's truth, solved once a process. Raises ValueError naming a printed number that is missing."""
     from lib.simulate.creatures import grammar
 
-    printed = _printed()
+    printed, people = _printed(), _people()
     leniency = {judge: entry["leniency"] for judge, entry in grammar().judges.items()}
     models = tuple(row for exhibit, row, column in printed if (exhibit, column) == ("table-3", "overall"))
     judges = tuple(row for exhibit, row, column in printed if (exhibit, column) == ("table-11", "rho"))
@@ -181,16 +191,28 @@ def truth() -> Truth:
     votes = np.array(split, dtype=float)
     start = votes @ np.array([leniency.get(judge, 0) for judge in judges], dtype=float)
     covariance = np.einsum("cf,fg->cfg", cells.rates * (1 - cells.rates), np.eye(len(FEATURES)))
+    apart = _Main(rates[-1, :1])
+    people_alphas = np.array([people["alphas"][feature] for feature in FEATURES])
     for _ in range(2):  # the odds need the covariances, and these the odds: two rounds settle both
         odds = _vote_odds(cells, votes, alphas, targets, covariance, start)
         panel = cells.panel(odds, votes, alphas)
-        states = _states(rates, panel, deviations)
+        share = np.tile(panel["share"], (len(rates), 1, 1))
+        share[-1] = apart.panel(odds, votes, people_alphas)["share"]
+        contested = contested_given(rates, panel["yes"], share)
+        states = _states(rates, contested, panel, deviations, people["sd"])
         covariance = margins.covariances(states[:-1, :len(CONDITIONS)].reshape(len(cells.rates), -1))
     samples = _value(printed, "text-abstract", "generations_per_model", "count")[0]
     per_100 = np.array([_value(printed, "table-3", model, "per_100_tokens") for model in models])
     return Truth((*models, HUMAN), (*CONDITIONS, *wordings), FEATURES, judges, rates, states,
-                 contested_given(rates, panel["yes"], panel["share"]), votes, odds,
+                 contested, votes, odds,
                  _log_tokens(scores, deviations, samples, per_100), printed)
+
+
+def _people() -> dict:
+    """What is set of people: `sd` of their scores, `alphas` {feature: nominal alpha}."""
+    from lib.simulate.creatures import grammar
+
+    return grammar().people
 
 
 def _vote_odds(cells, votes, alphas, targets, covariance, start):
@@ -228,21 +250,20 @@ def _vote_odds(cells, votes, alphas, targets, covariance, start):
     return odds_of(logits)
 
 
-def _states(rates, panel, deviations):
+def _states(rates, contested, panel, deviations, people_sd):
     """Joint distributions of the ten features, for every cell that is asked; SDs of paraphrases as the
     baseline's."""
     asked = np.isfinite(rates[..., 0])
     paraphrases = rates.shape[1] - deviations.shape[1]
     sd = np.concatenate([deviations, np.repeat(deviations[:, :1], paraphrases, axis=1)], axis=1)
     q = rates[asked]
-    zero, one = contested_given(q, panel["yes"], panel["share"])
+    zero, one = contested[:, asked]
     dissent = panel["votes"].mean(axis=1)
     square = float(panel["odds"] @ dissent ** 2)
     mean_one, mean_zero = 1 - one * (1 - panel["yes"]), zero * panel["yes"]
     noise = q * (1 - one + one * square - mean_one ** 2) + (1 - q) * (zero * square - mean_zero ** 2)
     weights = mean_one - mean_zero
-    independent = (weights ** 2 * q * (1 - q)).sum(axis=1)
-    variance = np.concatenate([sd.ravel() ** 2 - noise[:sd.size].sum(axis=1), independent[sd.size:]])
+    variance = np.append(sd, people_sd) ** 2 - noise.sum(axis=1)
     states = np.full((*rates.shape[:2], 2 ** rates.shape[2]), np.nan)
     states[asked] = margins.joint_states(q, weights, np.maximum(variance, 0.01))
     return states

@@ -11,9 +11,9 @@ import json
 import math
 import re
 
-import yaml
 
 from lib.connections import Query
+from lib.files import read_yaml
 from lib.models.names import same_model
 from lib.paths import DATA
 from lib.simulate.chance import Stream, normal, uniform
@@ -30,7 +30,7 @@ NOTE = re.compile(r"^- (.+?) \((.+?)\) (.+)$", re.M)
 @functools.cache
 def traits() -> dict:
     """What is planted (data/simulated/create.yaml)."""
-    return yaml.safe_load((DATA / "simulated" / "create.yaml").read_text(encoding="utf-8"))
+    return read_yaml(DATA / "simulated" / "create.yaml")
 
 
 @functools.cache
@@ -132,7 +132,7 @@ def _answer(request: dict, prompt: str, stream: Stream) -> Reply:
     given = {tuple(map(tuple, path)) for path in _earlier(request)} if turn > 1 else set()
     pool = [path for path in candidates(head, relation, tail) if path not in given and _known(path, model)]
     aim = planted["breadth"] * change["breadth"] * (0.6 + 0.8 * stream.uniform())
-    appeal = [(_appeal(path, model, planted["taste"] + change["taste"], stream), path) for path in pool]
+    appeal = [(_appeal(path, planted["taste"] + change["taste"], stream), path) for path in pool]
     chosen = [path for _, path in sorted(appeal, reverse=True)[:max(1, round(aim))]]
     paths = [_spoilt(path, planted, stream) for path in chosen]
     body = {
@@ -155,7 +155,7 @@ def _known(path, model: str) -> bool:
     return all(uniform("knows", model, *sorted((head, tail))) < share for head, _, tail in path[:-1])
 
 
-def _appeal(path, model: str, taste: float, stream: Stream) -> float:
+def _appeal(path, taste: float, stream: Stream) -> float:
     """Gumbel-perturbed preference: a draw by these is a draw without replacement with weights exp(taste ·
     strength)."""
     shared = traits()["shared_taste"]
@@ -261,9 +261,7 @@ def _baseline(request: dict, text: str, stream: Stream) -> str:
     planted = _entry("models", request["model"])
     asked = re.search(r"three words: (\w+), (\w+), (\w+)\.", text)
     if asked:
-        items = yaml.safe_load(
-            (DATA / "instruments" / "create" / "baselines.yaml").read_text(encoding="utf-8")
-        )["rat"]
+        items = read_yaml(DATA / "instruments" / "create" / "baselines.yaml")["rat"]
         answer = next((item["answer"] for item in items if item["words"] == list(asked.groups())), "nothing")
         return answer if stream.uniform() < planted["rat"] else stream.choice(["stone", "paper", "house"])
     pool = traits()["uses" if "unusual uses" in text else "nouns"]

@@ -58,7 +58,7 @@ class Grammar:
     def __init__(self, content: dict):
         self._content = content
         self.writers = {model: Writer(**entry) for model, entry in content["writers"].items()}
-        self.judges = content["judges"]
+        self.judges, self.people = content["judges"], content["people"]
         self.features = tuple(content["phrases"])
         self.phrases = {}
         for feature, entry in content["phrases"].items():

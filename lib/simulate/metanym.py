@@ -11,8 +11,7 @@ import functools
 import json
 import re
 
-import yaml
-
+from lib.files import read_yaml
 from lib.models.names import same_model
 from lib.paths import DATA
 from lib.simulate.chance import Stream, digest, normal, uniform
@@ -36,7 +35,7 @@ CAP = 2048  # tokens; a rambling player needs more
 @functools.cache
 def world() -> dict:
     """What is planted (data/simulated/metanym.yaml)."""
-    return yaml.safe_load((DATA / "simulated" / "metanym.yaml").read_text(encoding="utf-8"))
+    return read_yaml(DATA / "simulated" / "metanym.yaml")
 
 
 def models() -> list:

@@ -9,12 +9,12 @@ from lib.posg.criteria import endings
 from lib.posg.model import POSG
 
 
-def rebuild(game: POSG, transitions: dict, actions: dict | None = None, initial: str | None = None,
-            ends=None, sees: dict | None = None) -> POSG:
-    """A game from changed tables, cut to what is reachable. `sees` gives new states the old state they look like."""
-    actions, initial = actions or game.actions, initial or game.initial
+def rebuild(game: POSG, transitions: dict, actions: dict | None = None, ends=None,
+            sees: dict | None = None) -> POSG:
+    """A game from changed tables, cut to what is reachable. `sees`: the old state that a new one looks like."""
+    actions = actions or game.actions
     ends = set(game.terminals) if ends is None else set(ends)
-    reached = [initial]
+    reached = [game.initial]
     for state in reached:
         for row in () if state in ends else transitions[state].values():
             reached += [target for target, p in row.items() if p > 0 and target not in reached]
@@ -22,8 +22,9 @@ def rebuild(game: POSG, transitions: dict, actions: dict | None = None, initial:
     observations = {player: {state: seen.get(looks.get(state, state), state) for state in reached}
                     for player, seen in game.observations.items()}
     open_states = [state for state in reached if state not in ends]
-    return POSG(game.players, tuple(reached), initial, frozenset(state for state in reached if state in ends),
-                {state: actions[state] for state in open_states}, {state: transitions[state] for state in open_states},
+    return POSG(game.players, tuple(reached), game.initial, frozenset(state for state in reached if state in ends),
+                {state: actions[state] for state in open_states},
+                {state: transitions[state] for state in open_states},
                 observations, {}, game.name)
 
 
@@ -106,10 +107,12 @@ def add_chance(game: POSG, stream) -> POSG:
 
 def drop_action(game: POSG, stream) -> POSG:
     """One action less, where a player has two or more and play can still end."""
-    places = [(state, k) for state, offered in game.actions.items() for k, mine in enumerate(offered) if len(mine) > 1]
+    places = [(state, k) for state, offered in game.actions.items()
+              for k, mine in enumerate(offered) if len(mine) > 1]
     for state, place in stream.shuffled(places):
         gone = stream.choice(game.actions[state][place])
-        offered = tuple(tuple(a for a in mine if k != place or a != gone) for k, mine in enumerate(game.actions[state]))
+        offered = tuple(tuple(a for a in mine if k != place or a != gone)
+                        for k, mine in enumerate(game.actions[state]))
         rows = {joint: row for joint, row in game.transitions[state].items() if joint[place] != gone}
         made = rebuild(game, {**game.transitions, state: rows}, {**game.actions, state: offered})
         if can_end(made):

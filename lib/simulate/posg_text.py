@@ -55,8 +55,9 @@ def python_text(game: POSG, title: str = "") -> str:
     actions = {state: dict(zip(game.players, map(list, offered))) for state, offered in game.actions.items()}
     seen = {player: {state: text for state, text in told.items() if text != state}
             for player, told in game.observations.items()}
-    return TEMPLATE.format(players=show(list(game.players)), ends=show(sorted(game.terminals)), actions=show(actions),
-                           transitions=show(game.transitions), seen=show({p: told for p, told in seen.items() if told}),
+    return TEMPLATE.format(players=show(list(game.players)), ends=show(sorted(game.terminals)),
+                           actions=show(actions), transitions=show(game.transitions),
+                           seen=show({p: told for p, told in seen.items() if told}),
                            name=f"Model{''.join(filter(str.isalnum, game.name))}", initial=game.initial,
                            title=title or game.name)
 

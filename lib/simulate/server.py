@@ -7,6 +7,7 @@ however many come at once.
 from __future__ import annotations
 
 import asyncio
+import difflib
 import importlib
 import importlib.util
 import json
@@ -23,7 +24,7 @@ from pathlib import Path
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from lib.paths import ROOT
+from lib.paths import ROOT, STUDIES
 from lib.simulate.faults import Faults, spoil, useless
 from lib.simulate.reply import Reply, RequestError, request_key
 
@@ -70,8 +71,7 @@ def serve(studies=("alienbench",), port: int = 0, *, faults: Faults | None = Non
     """
     names = [studies] if isinstance(studies, str) else list(studies)
     for name in names:
-        if importlib.util.find_spec(f"lib.simulate.{name}") is None:
-            raise ValueError(f"no simulator lib/simulate/{name}.py for study {name!r}")
+        _check_study(name)
     command = [sys.executable, "-m", "lib.simulate", "--port", str(port), "--studies", *names, "--child"]
     command += ["--settings", json.dumps(asdict(faults or Faults()))]
     command += ["--log", os.fspath(Path(log).absolute())] if log is not None else []
@@ -114,13 +114,17 @@ def _announced(child, drain, errors, timeout_s) -> str:
     raise RuntimeError(f"the simulated models' server did not start: {reason}")
 
 
+def _check_study(name):
+    if name not in STUDIES or importlib.util.find_spec(f"lib.simulate.{name}") is None:
+        raise ValueError(f"no simulator lib/simulate/{name}.py for study {name!r}; studies: {', '.join(STUDIES)}")
+
+
 def _responders(studies) -> list:
     chosen = [studies] if isinstance(studies, str) or not isinstance(studies, Iterable) else list(studies)
     responders = []
     for study in chosen:
         if isinstance(study, str):
-            if importlib.util.find_spec(f"lib.simulate.{study}") is None:
-                raise ValueError(f"no simulator lib/simulate/{study}.py for study {study!r}")
+            _check_study(study)
             study = importlib.import_module(f"lib.simulate.{study}")
         responders.append(study)
     return responders
@@ -237,8 +241,10 @@ class _Completions:
     def _responder(self, request):
         known = self._known().get(request["model"])
         if not known:
-            raise RequestError(f"the model {request['model']!r} does not exist; GET /v1/models lists those "
-                               "that do", 404, "model_not_found")
+            near = difflib.get_close_matches(str(request["model"]), self._known(), n=1, cutoff=0.8)
+            hint = f"did you mean {near[0]!r}?" if near else "GET /v1/models lists those that do."
+            raise RequestError(f"the model {request['model']!r} does not exist; {hint} Only the models of the "
+                               "papers are simulated; any other needs PROFILE=live", 404, "model_not_found")
         for responder in known:
             claims = getattr(responder, "claims", None)
             if claims is None or claims(request):

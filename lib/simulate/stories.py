@@ -11,8 +11,8 @@ import json
 import re
 
 import numpy as np
-import yaml
 
+from lib.files import read_yaml
 from lib.paths import DATA
 from lib.simulate.chance import Stream, normal
 from lib.simulate.reply import Reply, RequestError, last_user_text, message_text, request_key
@@ -37,7 +37,7 @@ _STORY = re.compile(r'"""\n(.+)\n"""', re.S)
 @functools.cache
 def planted() -> dict:
     """What is planted (data/simulated/stories.yaml)."""
-    return yaml.safe_load((DATA / "simulated" / "stories.yaml").read_text(encoding="utf-8"))
+    return read_yaml(DATA / "simulated" / "stories.yaml")
 
 
 def models() -> list[str]:

@@ -8,8 +8,7 @@ import functools
 import json
 import re
 
-import yaml
-
+from lib.files import read_yaml
 from lib.models.names import same_model
 from lib.paths import DATA
 from lib.posg.criteria import holds
@@ -17,16 +16,18 @@ from lib.posg.model import from_document
 from lib.posg.scenarios import Scenario, corpus
 from lib.simulate import posg_edits as edits
 from lib.simulate.chance import Stream, uniform
-from lib.simulate.posg_text import HOSTILE, broken_json, broken_python, hostile_python, json_text, python_text, wrapped
+from lib.simulate.posg_text import (HOSTILE, broken_json, broken_python, hostile_python, json_text, python_text,
+                                    wrapped)
 from lib.simulate.reply import Reply, RequestError, last_user_text, message_text, request_key
 
 GATES = ("contract", "probe", "audit")
+JUDGED = ("Features:\n", "World model:\n")  # what a request to flag holds, and no other
 
 
 @functools.cache
 def traits() -> dict:
     """What is planted."""
-    return yaml.safe_load((DATA / "simulated" / "worldmodels.yaml").read_text(encoding="utf-8"))
+    return read_yaml(DATA / "simulated" / "worldmodels.yaml")
 
 
 def models() -> list[str]:
@@ -46,14 +47,16 @@ def respond(request: dict) -> Reply:
     if found is None:
         raise RequestError("no case of the corpus is described in the prompt")
     scenario, condition = found
-    if same_model(request["model"], traits()["judge"]["model"]):
-        return Reply(_judgement(scenario, last_user_text(request)))
+    asked = last_user_text(request)
+    if all(part in asked for part in JUDGED):  # any model can be asked to judge
+        return Reply(_judgement(scenario, asked))
     if same_model(request["model"], traits()["hostile"]):
         deed = sorted(HOSTILE)[int(request.get("seed") or 0) % len(HOSTILE)]
         return Reply(hostile_python(deed))
     model = next((name for name in traits()["models"] if same_model(name, request["model"])), None)
     if model is None:
-        raise RequestError(f"no simulated model is called {request['model']!r}", status=404, code="model_not_found")
+        raise RequestError(f"no simulated model is called {request['model']!r}", status=404,
+                           code="model_not_found")
     return Reply(_world_model(model, scenario, condition, request, len(prompts) - 1))
 
 
@@ -98,7 +101,8 @@ def _world_model(model, scenario, condition, request, round_number) -> str:
     void, fenced = flaws.uniform() < planted["void"], flaws.uniform() < planted["fence"]
     mended = any(flaws.uniform() < traits()["repair"] for _ in range(round_number))
     if void:
-        return "I would rather describe the situation in words: it has several sides, and none of them can be numbered."
+        return ("I would rather describe the situation in words: it has several sides, and none of them can be "
+                "numbered.")
     gate = None if mended else gate
     if scenario.tier == "cultural":
         text, language = broken_json(game, gate, flaws) if gate else json_text(game), "json"
@@ -136,8 +140,8 @@ def _unsupported(scenario: Scenario) -> list[str]:
 def _judgement(scenario: Scenario, prompt: str) -> str:
     """Flags over the listed features, by what the model in the prompt really lacks or adds, seen imperfectly."""
     planted = traits()["judge"]
-    document = json.loads(prompt.split("World model:\n", 1)[1])
-    listed = re.findall(r"^- (\S+):", prompt.split("Features:\n", 1)[1].split("World model:", 1)[0], re.M)
+    listed, document = prompt.split(JUDGED[0], 1)[1].split(JUDGED[1], 1)
+    listed, document = re.findall(r"^- (\S+):", listed, re.M), json.loads(document)
     game, key = from_document(document), request_key({"prompt": prompt})
     entries = {entry["id"]: (entry, name) for name in ("expect", "avoid") for entry in scenario.criteria[name]}
     flags = []

@@ -16,7 +16,7 @@ from lib.archive import Archive, ArchiveError
 
 HUMAN = "human"
 HUMAN_FOLDER = "human__prolific-baseline"
-TRUTHS = {True: 1.0, False: 0.0, 1: 1.0, 0: 0.0, "true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "yes": 1.0, "no": 0.0}
+TRUTHS = {1: 1.0, 0: 0.0, "true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "yes": 1.0, "no": 0.0}  # True is 1
 GENERATION = ["generation_id", "model", "condition", "sample_index", "completion_tokens", "words"]
 KEYS = ["generation_id", "model", "condition", "sample_index", "judge"]
 
@@ -63,16 +63,43 @@ class Labels:
         scores, groups = self.scores(), self.generations[column].to_numpy()
         return {name: scores[groups == name] for name in wanted}
 
+    def padded(self, models, values) -> np.ndarray:
+        """values[generation] by model: [model, generation], filled up with NaN where a model has fewer."""
+        groups = [values[(self.generations["model"] == model).to_numpy()] for model in models]
+        width = max(map(len, groups), default=0)
+        return np.stack([np.pad(group, (0, width - len(group)), constant_values=np.nan) for group in groups])
+
+    def answered(self, subjects: dict) -> dict:
+        """The entries of `subjects` {model: …} with at least one judged description; a warning names the rest.
+
+        Raises ValueError where fewer than two are left: there is nothing to compare.
+        """
+        heard = set(self.generations["model"][np.isfinite(self.scores())])
+        silent = [model for model in subjects if model not in heard]
+        if len(subjects) - len(silent) < 2:
+            raise ValueError(f"at least two models need a description that a judge labelled; without one: "
+                             f"{', '.join(silent) or 'none'}")
+        if silent:
+            print(f"WARNING: no usable reply of or about {', '.join(silent)}; left out below")
+        return {model: entry for model, entry in subjects.items() if model in heard}
+
     def rates(self, models) -> pd.DataFrame:
-        """Departure rates (0-1), models × features, averaged over generations after averaging judges."""
-        panel = np.nanmean(self.values, axis=1)
-        groups = self.generations["model"].to_numpy()
-        return pd.DataFrame([panel[groups == name].mean(axis=0) for name in models], index=list(models),
-                            columns=self.features)
+        """Departure rates (0-1), models × features, averaged over generations after averaging judges.
+
+        A judge counts for a generation if all its labels are there, as in `scores`: a model's rates sum to its
+        score.
+        """
+        whole = np.isfinite(self.totals())[:, :, np.newaxis]
+        judges = whole.sum(axis=1)
+        panel = np.where(whole, self.values, 0).sum(axis=1) / np.where(judges > 0, judges, np.nan)
+        groups, heard = self.generations["model"].to_numpy(), judges[:, 0] > 0
+        return pd.DataFrame([panel[(groups == name) & heard].mean(axis=0) if (groups[heard] == name).any()
+                             else np.full(len(self.features), np.nan) for name in models],
+                            index=list(models), columns=self.features)
 
     def means(self, models, columns, by="condition") -> pd.DataFrame:
         """Mean score, models × conditions (or another column of `generations`)."""
-        frame = pd.DataFrame({"model": self.generations["model"], by: self.generations[by], "score": self.scores()})
+        frame = self.generations[["model", by]].assign(score=self.scores())
         wide = frame.pivot_table(index="model", columns=by, values="score", aggfunc="mean")
         return wide.reindex(index=list(models), columns=list(columns))
 
@@ -88,21 +115,27 @@ def load(labels="", generations="", *, judges, features) -> Labels:
         made, given = demo_study()
     else:
         made, given = pd.read_csv(generations), pd.read_csv(labels)
-    return from_tables(made, given, judges=list(judges), features=list(features), source=str(labels or "simulation"))
+    source = str(labels or "simulation")
+    return from_tables(made, given, judges=list(judges), features=list(features), source=source)
 
 
 def from_tables(generations: pd.DataFrame, labels: pd.DataFrame, *, judges, features, source="labels") -> Labels:
     """Arrange label rows (columns `KEYS` and the features) as `Labels`, one row a generation, order as given.
 
-    Raises ValueError as `load`.
+    Raises ValueError as `load`, and for a generation, or a generation and judge, with two rows.
     """
     for frame, needed in ((generations, GENERATION[:4]), (labels, [*KEYS, *features])):
         missing = [name for name in needed if name not in frame.columns]
         if missing:
             raise ValueError(f"{source}: lacks the column {missing[0]!r}")
+    for frame, keys in ((generations, ["generation_id"]), (labels, ["generation_id", "judge"])):
+        twice = frame[frame.duplicated(keys)]
+        if len(twice):
+            raise ValueError(f"{source}: two rows of {', '.join(str(twice.iloc[0][key]) for key in keys)}")
     absent = [judge for judge in judges if judge not in set(labels["judge"])]
     if absent:
-        raise ValueError(f"{source}: no rows of judge {absent[0]!r}; it has {', '.join(sorted(set(labels['judge'])))}")
+        there = ", ".join(sorted(set(labels["judge"])))
+        raise ValueError(f"{source}: no rows of judge {absent[0]!r}; it has {there}")
     given = labels[list(features)].to_numpy(dtype=float)
     wrong = ~(np.isnan(given) | (given == 0) | (given == 1))
     if wrong.any():
@@ -131,7 +164,8 @@ def load_archive(archive: Archive, *, subjects, judges, features, samples: dict)
     JSON object, a model without generations, or a judge without rows.
     """
     left = _LeftOut()
-    chosen = [_generations(archive, model, condition, n, left) for model in subjects for condition, n in samples.items()]
+    chosen = [_generations(archive, model, condition, n, left)
+              for model in subjects for condition, n in samples.items()]
     stray = {path.split("/")[1] for path in archive.files("generations/")} - {_folder(model) for model in subjects}
     for folder in sorted(stray):
         files = archive.files(f"generations/{folder}/")
@@ -162,14 +196,15 @@ def load_archive(archive: Archive, *, subjects, judges, features, samples: dict)
 def archive_texts(archive: Archive, generations: pd.DataFrame) -> dict:
     """{generation id: description} of the archive's models; the people's texts are not released."""
     texts = {}
-    for model, condition in generations.loc[generations["model"] != HUMAN, ["model", "condition"]].drop_duplicates().to_numpy():
+    models = generations.loc[generations["model"] != HUMAN, ["model", "condition"]]
+    for model, condition in models.drop_duplicates().to_numpy():
         rows = read_jsonl(archive.path(f"generations/{_folder(model)}/{condition}/responses.jsonl"))
         texts.update((row["id"], row["response"]) for row in rows)
     return {key: texts[key] for key in generations["generation_id"] if key in texts}
 
 
 def read_jsonl(path: Path) -> list[dict]:
-    """The objects of a JSON-lines file. Raises ArchiveError naming file and line where one is cut off or no object."""
+    """The objects of a JSON-lines file. Raises ArchiveError naming file and line where one is cut off or none."""
     rows = []
     with Path(path).open(encoding="utf-8") as handle:
         for number, line in enumerate(handle, 1):
@@ -181,7 +216,8 @@ def read_jsonl(path: Path) -> list[dict]:
                 raise ArchiveError(f"{_place(path)}, line {number}: not a whole JSON object ({error.msg}); "
                                    "each line should hold one") from None
             if not isinstance(row, dict):
-                raise ArchiveError(f"{_place(path)}, line {number}: holds a {type(row).__name__}, should be an object")
+                raise ArchiveError(f"{_place(path)}, line {number}: holds a {type(row).__name__}, should be an "
+                                   "object")
             rows.append(row)
     return rows
 

@@ -4,9 +4,9 @@ import functools
 
 import numpy as np
 import pandas as pd
-import yaml
 
-from lib.models.request import Request
+from lib.files import read_utf8, read_yaml
+from lib.models.request import Request, known
 from lib.paths import DATA
 from lib.studies.alienbench import GENERATION, HUMAN, KEYS
 
@@ -16,7 +16,7 @@ INSTRUMENTS = DATA / "instruments" / "alienbench"
 @functools.cache
 def prompts() -> dict:
     """{condition or wording id: prompt text}, word for word (paper, Tables 2 and 8)."""
-    content = yaml.safe_load((INSTRUMENTS / "prompts.yaml").read_text(encoding="utf-8"))
+    content = read_yaml(INSTRUMENTS / "prompts.yaml")
     entries = {**content["conditions"], **content["paraphrases"]}
     return {name: entry["text"].strip() for name, entry in entries.items()}
 
@@ -24,14 +24,14 @@ def prompts() -> dict:
 @functools.cache
 def boundary_rules() -> dict:
     """{feature id: {label, default, departures, rule, …}} (paper, Tables 1 and 5)."""
-    entries = yaml.safe_load((INSTRUMENTS / "features.yaml").read_text(encoding="utf-8"))
+    entries = read_yaml(INSTRUMENTS / "features.yaml")
     return {entry["id"]: entry for entry in entries}
 
 
 @functools.cache
 def judge_prompt() -> tuple[str, str]:
     """The judges' system prompt and user template, the features filled in (paper, Appendix B)."""
-    system, user = ((INSTRUMENTS / name).read_text(encoding="utf-8").strip() for name in ("judge_system.txt",
+    system, user = (read_utf8(INSTRUMENTS / name).strip() for name in ("judge_system.txt",
                                                                                         "judge_user.txt"))
     block = "\n".join(
         f"- {name}: Earth default: {entry['default']}. Example departures: {entry['departures']}. "
@@ -56,10 +56,12 @@ def generation_requests(subjects, counts: dict, *, seed: int, temperature: float
     counts : {condition: generations a model}, as `samples` gives it.
     seed : of sample 0; sample i is asked with seed + i.
     n_human : baseline descriptions asked of the simulated people (demo only).
+
+    Raises RequestError for a condition that the instruments do not have.
     """
     asked = [(model, condition, i) for model in subjects for condition, n in counts.items() for i in range(n)]
     asked += [(HUMAN, "baseline", i) for i in range(n_human)]
-    texts = prompts()
+    texts = {condition: known(prompts(), condition, "condition or wording") for condition in (*counts, "baseline")}
     return [
         Request(model, [{"role": "user", "content": texts[condition]}], temperature=temperature,
                 max_tokens=max_tokens, seed=seed + i, sample=i,
@@ -68,11 +70,14 @@ def generation_requests(subjects, counts: dict, *, seed: int, temperature: float
     ]
 
 
-def judge_requests(generations: pd.DataFrame, texts, judges, *, max_tokens: int) -> list[Request]:
+def judge_requests(generations: pd.DataFrame, texts, judges, *, max_tokens: int, features=()) -> list[Request]:
     """One request a description and judge, at temperature 0 (paper, section 3: Models).
 
-    `generations` as 01_generate makes it, `texts` the descriptions in the same order.
+    `generations` as 01_generate makes it, `texts` the descriptions in the same order; `features` are the ids that
+    will be read from the replies. Raises RequestError for a feature that the judges are not asked about.
     """
+    for feature in features:
+        known(boundary_rules(), feature, "feature")
     system, template = judge_prompt()
     return [
         Request(judge, [{"role": "system", "content": system},
@@ -97,9 +102,10 @@ def generations_frame(requests, replies) -> tuple[pd.DataFrame, list[str]]:
 
 
 def labels_frame(requests, replies, features) -> pd.DataFrame:
-    """The labels table (columns `KEYS` and the features), one row a judge and description; void replies are NaN."""
+    """The labels table (columns `KEYS`, the features), one row a judge and description; void replies are NaN."""
     rows = []
     for request, reply in zip(requests, replies, strict=True):
         values = reply.parsed if reply.void_reason is None and reply.parsed is not None else {}
-        rows.append([*(request.tag[name] for name in KEYS), *(values.get(feature, np.nan) for feature in features)])
+        rows.append([*(request.tag[name] for name in KEYS),
+                     *(values.get(feature, np.nan) for feature in features)])
     return pd.DataFrame(rows, columns=[*KEYS, *features]).astype({feature: float for feature in features})

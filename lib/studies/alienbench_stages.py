@@ -12,6 +12,7 @@ from lib.files import write_text_atomic
 from lib.models.replies import labels_from_reply
 from lib.sources import check_source
 from lib.studies import alienbench
+from lib.studies.alienbench import KEYS
 from lib.studies.alienbench_requests import (generation_requests, generations_frame, judge_requests, labels_frame,
                                              samples)
 
@@ -33,7 +34,7 @@ def generate(p, *, source: str, profile: str, out, mirror: str = "") -> Stage:
     """Ask the subject models (and, simulated, the people) for descriptions, or load the archive's.
 
     `p` holds subjects, judges, features, conditions, wordings, n_samples, n_samples_paraphrase, n_human, seed,
-    temperature, max_tokens (params/alienbench.yaml).
+    temperature, max_tokens (params/alienbench.yaml). Raises ValueError where no model wrote anything.
     """
     counts = samples(p.conditions, p.wordings, p.n_samples, p.n_samples_paraphrase)
     if check_source(source) == "archive":
@@ -43,6 +44,9 @@ def generate(p, *, source: str, profile: str, out, mirror: str = "") -> Stage:
                                    max_tokens=p.max_tokens, n_human=people)
     replies, report = ask_all("alienbench", requests, "generating", source=source, profile=profile, out=out)
     table, texts = generations_frame(requests, replies)
+    if table.empty:
+        raise ValueError(f"none of {len(requests)} requests for a description got one; the first: "
+                         f"{replies[0].void_reason}")
     return Stage(table, dict(zip(table["generation_id"], texts)), report)
 
 
@@ -55,9 +59,9 @@ def judge(p, generations: pd.DataFrame, texts: dict, *, source: str, profile: st
     if check_source(source) == "archive":
         counts = samples(p.conditions, p.wordings, p.n_samples, p.n_samples_paraphrase)
         return _from_archive(p, counts, mirror)[1]
-    requests = judge_requests(generations, [texts[key] for key in generations["generation_id"]], p.judges,
-                              max_tokens=p.judge_max_tokens)
     features = list(p.features)
+    requests = judge_requests(generations, [texts[key] for key in generations["generation_id"]], p.judges,
+                              max_tokens=p.judge_max_tokens, features=features)
     replies, report = ask_all("alienbench", requests, "judging", source=source, profile=profile, out=out,
                               parse=lambda text: labels_from_reply(text, features),
                               retries_on_invalid=p.retries_on_invalid)
@@ -65,18 +69,21 @@ def judge(p, generations: pd.DataFrame, texts: dict, *, source: str, profile: st
 
 
 def planned(p, out: Path) -> dict:
-    """{stage: requests} of a live run; a description that is not written yet is stood in for by one of usual length."""
+    """{stage: requests} of a live run; one of usual length stands in for a description that is not written yet.
+
+    What counts is what these params ask for, whatever an earlier run with another roster or N has left in `out`.
+    """
     counts = samples(p.conditions, p.wordings, p.n_samples, p.n_samples_paraphrase)
-    asked = generation_requests(p.subjects, counts, seed=p.seed, temperature=p.temperature, max_tokens=p.max_tokens)
-    table, texts = out / "alienbench" / "generations.csv", out / "alienbench" / "texts.jsonl"
-    if table.is_file() and texts.is_file():
-        generations, written = pd.read_csv(table), read_texts(texts)
-    else:
-        generations = pd.DataFrame([{"generation_id": request.key[:32], **request.tag} for request in asked])
-        written = dict.fromkeys(generations["generation_id"], USUAL_TEXT)
-    texts = [written[key] for key in generations["generation_id"]]
+    asked = generation_requests(p.subjects, counts, seed=p.seed, temperature=p.temperature,
+                                max_tokens=p.max_tokens)
+    generations = pd.DataFrame([{"generation_id": request.key[:32], **request.tag} for request in asked],
+                               columns=KEYS[:4])
+    path = out / "alienbench" / "texts.jsonl"
+    written = read_texts(path) if path.is_file() else {}
+    texts = [written.get(key, USUAL_TEXT) for key in generations["generation_id"]]
     return {"generating": asked,
-            "judging": judge_requests(generations, texts, p.judges, max_tokens=p.judge_max_tokens)}
+            "judging": judge_requests(generations, texts, p.judges, max_tokens=p.judge_max_tokens,
+                                      features=p.features)}
 
 
 def write_texts(path, texts: dict) -> Path:

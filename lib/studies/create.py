@@ -1,105 +1,96 @@
 """CREATE: released answers and their judgements, read by what a column means rather than by what a file is.
 
-A file holds one query a line. Columns come in other types and other lengths from file to file: lists as JSON
-or as Python text, scores for all paths or only for those kept (`indices_to_keep`), one sample or several
-(`paths_0`, `paths_1`, …), flags as 1, 1.0, true or "True". `load_answers` brings them to one table of paths.
+Columns come in other types and other lengths from file to file: lists as JSON or as Python text, scores for
+all paths or only for those kept (`indices_to_keep`), one sample or several (`paths_0`, `paths_1`, …, or lists
+within lists), flags as 1, 1.0, true or "True". `load_answers` brings them to one table of paths.
 """
 
 import json
 import re
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from lib.connections import Pairs, Query, decode, fault, parse_answer, path_key, path_text, read_triple
+from lib.connections import (Pairs, Query, clean_name, decode, fault, parse_answer, path_key, path_text, read_path,
+                             read_triple)
 from lib.models.errors import InvalidReply
 from lib.paths import shown
 from lib.studies.create_judging import read_class_sizes, read_factuality, read_flag, read_number, specificity
+from lib.studies.create_records import (QUERY_KEYS, CreateError, by_triple, column_name, depth, listed, missing,
+                                        named, plain, read_records, roles_of, source_of)
 
 SCALE = (1, 5)
 PLACEHOLDERS = (0.0, -1.0)  # what a failed judgement leaves behind; 0 lies outside the scale
 PATH_COLUMNS = ["source", "query", "sample", "path", "triples", "valid", "fault", "factual", "share_factual",
                 "n_factual_triples", "strength", "weakest", "length", "repeat", "text"]
-# Column names are compared in lower case without their sample number; of several that fit, the first pattern
-# wins.
-ROLES = {
-    "kept": r"(kept_|filtered_)?paths",
-    "all": r"(parsed|all|predicted)_paths",
-    "reply": r"(raw_)?(path_)?(prediction|response|answer)s?(_raw)?",
-    "valid": r"valid(ity)?(_?(per_?path|scores?|flags?))*|(is_)?valid",
-    "reason": r"valid(ity)?_?reasons?",
-    "factual_triples": r"parsed_(scores?_)?factual(ity)?(_scores?)?|factual(ity)?_(scores?_)?per_?(triple|relation)s?",
-    "factual_path": r"factual(ity)?(_scores?)?(_per_?path)?",
-    "factual_reply": r"raw_responses?_factual(ity)?|factual(ity)?_raw_responses?",
-    "specific_triples": r"raw_(salience|specificity|strength)(_scores?)?|(salience|specificity)_(scores?_)?per_?triples?",
-    "specific_path": r"min_(salience|specificity|strength)(_scores?)?",
-    "specific_reply": r"(salience|specificity)_raw_responses?|raw_responses?_(salience|specificity)",
-    "keep": r"ind(ices|exes|ex)_to_keep|keep_ind(ices|exes)|kept_ind(ices|exes)",
-}
-QUERY_KEYS = {
-    "index": ("index", "query_index", "query_id", "qid", "id"),
-    "text": ("query", "question", "natural_language_query"),
-    "head": ("entity_a", "head", "head_entity", "start_entity", "entity1"),
-    "relation": ("rel_b", "relation", "relation_b", "target_relation"),
-    "tail": ("entity_b", "tail", "tail_entity", "target_entity", "entity2"),
-}
-
-
-class CreateError(ValueError):
-    """A file of answers that cannot be read; the message names file, line and column, and what would be
-    right."""
+QUERY_COLUMNS = ["source", "query", "text", "head", "relation", "tail", "n_paths", "class_relation"]
+SCORE_KEYS = ("score", "rating", "specificity", "salience", "value")
+FLAG_KEYS = ("factual", "factuality", "judgment", "judgement", "verdict", "label", "score", "value")
+JUDGED = ("valid", "reason", "factual_triples", "factual_path", "factual_reply", "specific_triples",
+          "specific_path", "specific_reply")
 
 
 @dataclass(frozen=True)
 class Answers:
     """One model's answers.
 
-    queries : DataFrame, one row a query: query, text, head, relation, tail, n_paths (generated, before any
-        filter).
+    queries : DataFrame with `QUERY_COLUMNS`, one row a query; n_paths counts paths before any filter,
+        class_relation is the relation of the class that the query was made from ("" where the file is silent).
     paths : DataFrame with `PATH_COLUMNS`, one row a path: valid (as flagged, else the chain rule), factual
         0/1/NaN, share_factual, strength (specificity of the weakest triple, the final one left out unless
         alone, as released), weakest (the same over all triples), length, repeat (the same path stands
         earlier), text (what is embedded).
     problems : one sentence for everything that was not as it should be and could be got round.
+    left_out : {reason: how often} of what was not taken as it stood.
     """
 
     source: str
     queries: pd.DataFrame
     paths: pd.DataFrame
     problems: list
+    left_out: dict = field(default_factory=dict)
 
 
-def load_answers(path, source: str | None = None) -> Answers:
-    """The answers in a JSON-lines (or JSON list) file; `source` names them, the file's stem by default.
+def load_answers(path) -> Answers:
+    """The answers in a file (`create_records.read_records` says in what shapes), called as the file is, without
+    its endings.
 
-    Raises CreateError naming file, line and column: for a line that is no JSON object, a query without its
-    ends, a list of scores that fits neither all paths nor those kept, or a score off its scale (1 … 5).
+    Raises CreateError naming file, line and column: for what is no record, a query without its ends or given
+    twice, a list of scores that fits neither all paths nor those kept, or a score off its scale (1 … 5).
     """
     path = Path(path)
-    problems, queries, frames, seen = [], [], [], {}
-    for line, record in _records(path):
-        row = _Row(path, line, record, problems)
-        query = row.query()
+    source, problems, left_out, queries, rows, seen = source_of(path), [], Counter(), [], [], {}
+    for number, (place, record) in enumerate(read_records(path)):
+        row = _Row(path, place, record, problems, left_out)
+        query = row.query(number)
+        content = repr(sorted((str(key), plain(value)) for key, value in record.items()))
         if query.index in seen:
-            raise CreateError(
-                f"{shown(path)}, line {line}: query {query.index} stands in line {seen[query.index]} already"
-            )
-        seen[query.index] = line
-        samples = [row.sample(number, query) for number in row.samples()]
-        n_paths = sum(n for n, _ in samples)
-        queries.append([query.index, query.text, query.head, query.relation, query.tail, n_paths])
-        frames += [frame for _, frame in samples]
+            first, same = seen[query.index]
+            if same != content:
+                raise row.error(f"query {query.index} stands in {first} already, with other content; one record a "
+                                "query would be right, its samples as paths_0, paths_1, …")
+            row.note("repeats an earlier record word for word: left out", "repeated record")
+            continue
+        seen[query.index] = (place, content)
+        made = [entry for sample in row.samples() for entry in row.sample(sample, query)]
+        queries.append([source, query.index, query.text, query.head, query.relation, query.tail, len(made),
+                        query.class_relation])
+        rows += [[source, *entry] for entry in made]
     if not queries:
         raise CreateError(
             f"{shown(path)}: holds no query; each line should be a JSON object with a query and its paths"
         )
-    rows = [entry for frame in frames for entry in frame]
-    table = pd.DataFrame(rows, columns=PATH_COLUMNS[1:])
-    table.insert(0, "source", source or path.stem)
-    columns = ["query", "text", "head", "relation", "tail", "n_paths"]
-    return Answers(source or path.stem, pd.DataFrame(queries, columns=columns), table, problems)
+    paths = pd.DataFrame(rows, columns=PATH_COLUMNS)
+    for column, words in (("factual", "factuality"), ("strength", "specificity")):
+        void = int((paths["valid"].astype(bool) & paths[column].isna()).sum())
+        if void:
+            left_out[f"valid path without usable {words}"] = void
+            problems.append(f"{path.name}: {void} of {int(paths['valid'].sum())} valid paths have no usable "
+                            f"{words}: they count for nothing")
+    return Answers(source, pd.DataFrame(queries, columns=QUERY_COLUMNS), paths, problems, dict(left_out))
 
 
 def query_of(row) -> Query:
@@ -120,188 +111,185 @@ def path_strength(scores) -> tuple[float, float]:
     return float((scores[:-1] if scores.size > 1 else scores).min()), float(scores.min())
 
 
-def _records(path: Path):
-    """(line, object) of a JSON-lines file; a file that is one JSON list gives its elements."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CreateError(
-            f"{shown(path)}: cannot be read ({error}); it should be JSON lines in UTF-8"
-        ) from None
-    if text.lstrip().startswith("["):
-        try:
-            found = [*enumerate(json.loads(text), 1)]
-        except ValueError as error:
-            raise CreateError(f"{shown(path)}: starts as a JSON list but is none ({error})") from None
-    else:
-        found = []
-        for line, content in enumerate(text.split("\n"), 1):
-            if content.strip():
-                try:
-                    found.append((line, json.loads(content)))
-                except ValueError as error:
-                    raise CreateError(
-                        f"{shown(path)}, line {line}: not JSON ({error}); each line should hold one "
-                        "query as a JSON object"
-                    ) from None
-    for line, record in found:
-        if not isinstance(record, dict):
-            raise CreateError(
-                f"{shown(path)}, line {line}: should be a JSON object, not a {type(record).__name__}"
-            )
-    return found
-
-
 class _Row:
-    """One line of a file, asked for by role."""
+    """One record of a file, asked for by role."""
 
-    def __init__(self, path: Path, line: int, record: dict, problems: list):
-        self.path, self.line, self.record, self.problems = path, line, record, problems
+    def __init__(self, path: Path, place: str, record: dict, problems: list, left_out: Counter):
+        self.path, self.place, self.record, self.problems, self.left_out = path, place, record, problems, left_out
         self.columns = {}
         for key in record:
-            name, number = re.fullmatch(r"(.*?)(?:_(\d+))?", key.lower()).groups()
-            for role, pattern in ROLES.items():
-                if re.fullmatch(pattern, name):
-                    self.columns.setdefault((role, int(number or 0)), []).append(key)
+            for role in roles_of(key):
+                self.columns.setdefault(role, []).append(key)
 
     def error(self, words: str, key: str = "") -> CreateError:
         column = f", column {key!r}" if key else ""
-        return CreateError(f"{shown(self.path)}, line {self.line}{column}: {words}")
+        return CreateError(f"{shown(self.path)}, {self.place}{column}: {words}")
 
-    def note(self, words: str):
-        self.problems.append(f"{self.path.name}, line {self.line}: {words}")
+    def note(self, words: str, reason: str):
+        self.problems.append(f"{self.path.name}, {self.place}: {words}")
+        self.left_out[reason] += 1
 
-    def query(self) -> Query:
-        lower = {key.lower(): value for key, value in self.record.items()}
-        found = {name: next((lower[key] for key in keys if lower.get(key) not in (None, "")), None)
+    def query(self, number: int) -> Query:
+        """The query; `number` is its place in the file, its index where the file gives none."""
+        columns = {column_name(key): value for key, value in self.record.items()}
+        found = {name: next((columns[key] for key in keys if not missing(columns.get(key), words=("",))), None)
                  for name, keys in QUERY_KEYS.items()}
-        ends = decode(lower.get("source_path")) or [decode(lower.get(f"triple{n}_labels")) for n in (1, 3)]
-        if all(isinstance(triple, list) and len(triple) == 3 for triple in ends):
+        ends = decode(columns.get("source_path")) or [columns.get(f"triple{n}_labels") for n in (1, 3)]
+        ends = [read_triple(triple) for triple in ends if triple] if isinstance(ends, list) else []
+        made_from = ends[0][1] if ends and len(ends[0]) == 3 else ""
+        if len(ends) > 1 and all(len(triple) == 3 for triple in ends):
             for name, value in (("head", ends[0][0]), ("relation", ends[-1][1]), ("tail", ends[-1][2])):
                 found[name] = found[name] if found[name] is not None else value
         for name in ("head", "relation", "tail"):
-            if found[name] is None:
+            if not clean_name(found[name]):
                 raise self.error(
                     f"the query's {name} is missing; looked for {', '.join(QUERY_KEYS[name])}, source_path"
                 )
-        index = self.line - 1 if found["index"] is None else int(float(found["index"]))
-        return Query(
-            index, str(found["head"]), str(found["relation"]), str(found["tail"]), str(found["text"] or "")
-        )
-
-    def samples(self) -> list[int]:
-        numbers = {number for role, number in self.columns if role == "kept"}
-        if not numbers:
-            _, value = self.get("all", 0)
-            if isinstance(value, list) and _depth(value) == 4:
-                numbers = set(range(len(value)))
-        return sorted(numbers or {0})
+        digits = re.fullmatch(r"\D*?(\d+)(?:\.0+)?", str(found["index"]).strip())
+        if found["index"] is not None and not digits:
+            self.note(f"the query's number {found['index']!r} is none: its place in the file is taken",
+                      "query number")
+        return Query(int(digits[1]) if digits else number,
+                     *(clean_name(found[name]) for name in ("head", "relation", "tail", "text")), made_from)
 
     def get(self, role: str, number: int):
         """(column, value) of a role, its text form undone; (None, None) where no column of it holds
         anything."""
         for key in self.columns.get((role, number), ()):
             value = decode(self.record[key])
-            if value is not None and not (isinstance(value, float) and np.isnan(value)):
-                return key, value
+            if isinstance(value, Pairs) and role == "reply" and isinstance(self.record[key], str):
+                return key, self.record[key]
+            if not missing(value):
+                return key, listed(value, role)
         return None, None
 
-    def sample(self, number: int, query: Query):
-        """(paths generated, rows of the table) of one sample."""
+    def samples(self) -> list[int]:
+        """The numbers of the samples: those of the columns, else of the lists within one column."""
+        for role, deep in (("kept", 4), ("all", 4), ("reply", 1)):
+            names = [key for (found, _), keys in self.columns.items() if found == role for key in keys]
+            stem = re.sub(r"_?\d*$", "", column_name(names[0])) if names else ""
+            numbers = {number for key in names for found, number in roles_of(key)
+                       if found == role and re.fullmatch(rf"{stem}_?\d*", column_name(key))}
+            _, value = self.get(role, 0)
+            if isinstance(value, list) and numbers == {0} and depth(value, role != "reply") >= deep:
+                return list(range(len(value)))
+            if numbers and (role == "kept" or value is not None or numbers != {0}):
+                return sorted(numbers)
+        return [0]
+
+    def part(self, role: str, number: int):
+        """(column, value) of a role for one sample: its own column, or its place in a list of all samples."""
+        key, value = self.get(role, number)
+        if value is None and number:
+            key, value = self.get(role, 0)
+        elif number:
+            return key, value
+        deep = {"kept": 4, "all": 4, "factual_triples": 3, "specific_triples": 3, "reply": 1}.get(role, 2)
+        if role in ("factual_path", "specific_path") and len(self.samples()) == 1:
+            deep = 3  # lists within: marks by triple, not samples
+        if depth(value, role.split("_")[-1] not in ("reply", "reason")) >= deep:
+            return key, decode(value[number]) if number < len(value) else None
+        return (key, value) if not number else (None, None)
+
+    def sample(self, number: int, query: Query) -> list:
+        """Rows of the table (without the source) for one sample."""
         everything, kept, keep = self._path_lists(number)
         paths = everything if everything is not None else kept
-        lengths = {len(paths)}
-        positions = list(range(len(paths)))
-        if keep is not None:
-            lengths = (
-                {len(paths), len(keep)} if everything is not None else {max(keep, default=-1) + 1, len(keep)}
-            )
-            if everything is None:
-                positions = keep
-        given = {role: self._aligned(role, number, positions, keep, lengths) for role in
-                 ("valid", "reason", "factual_triples", "factual_path", "factual_reply", "specific_triples",
-                  "specific_path", "specific_reply")}
+        lengths, positions = {len(paths)}, list(range(len(paths)))
+        if keep is not None and everything is not None:
+            lengths = {len(paths), len(keep)}
+        elif keep is not None:
+            lengths, positions = {max(keep, default=-1) + 1, len(keep)}, keep
+        given = {role: self._aligned(role, number, positions, keep, lengths) for role in JUDGED}
         rows, seen = [], set()
         for i, path in enumerate(paths):
             if not path:
-                self.note(f"path {i} is empty: left out of the count")
+                self.note(f"path {i} is empty: left out", "empty path")
                 continue
             key = path_key(path)
             judged = {role: None if values is None else values[i] for role, values in given.items()}
-            rows.append(
-                [
-                    query.index,
-                    number,
-                    i,
-                    path,
-                    *self._judged(path, judged, query, i),
-                    len(path),
-                    key in seen,
-                    path_text(path),
-                ]
-            )
+            rows.append([query.index, number, i, path, *self._judged(path, judged, query, i), len(path),
+                         key in seen, path_text(path)])
             seen.add(key)
-        return len(rows), rows
+        return rows
 
     def _path_lists(self, number: int):
         """(all paths or None, kept paths or None, indices kept or None), each path a tuple of triples."""
-        key, keep = self.get("keep", number)
-        if keep is None and number:
-            key, keep = self.get("keep", 0) if len(self.samples()) == 1 else (None, None)
-        if keep is not None:
-            if not isinstance(keep, list) or any(read_number(entry) is None for entry in keep):
-                raise self.error("should be a list of path numbers", key)
-            keep = [int(read_number(entry)) for entry in keep]
-        lists = []
-        for role in ("all", "kept"):
-            key, value = self.get(role, number)
-            if value is None and role == "all":
-                key, value = self.get(role, 0)
-            if isinstance(value, Pairs):
-                value = [entry for _, entry in value.items]
-            if value is not None and not isinstance(value, list):
-                raise self.error(f"should hold paths (lists of triples), not {str(value)[:40]!r}", key)
-            if value and role == "all" and _depth(value) >= 4:
-                value = decode(value[number]) if number < len(value) else None
-            elif value == [[]]:
-                value = []
-            lists.append(None if value is None else self._paths(value, key))
-        everything, kept = lists
+        everything, kept = (self._paths(*self.part(role, number)) for role in ("all", "kept"))
+        keep = self._keep(number, everything)
         if everything is None and kept is None:
-            key, reply = self.get("reply", number)
-            reply = reply[0] if isinstance(reply, list) and reply else reply
-            if not isinstance(reply, str):
+            key, reply = self.part("reply", number)
+            while isinstance(reply, list) and reply:
+                reply = reply[0]
+            if isinstance(reply, Pairs):
+                reply = json.dumps(plain(reply))
+            if isinstance(reply, str):
+                answer = parse_answer(reply)
+                for words in answer.problems:
+                    self.note(words, "answer not as asked")
+                everything = answer.paths
+            elif not any((role, number) in self.columns for role in ("all", "kept", "reply")) and not number:
                 raise self.error("holds no paths; looked for paths_0, parsed_paths, path_prediction")
-            answer = parse_answer(reply)
-            self.problems += [f"{self.path.name}, line {self.line}: {words}" for words in answer.problems]
-            everything = answer.paths
+            else:
+                self.note(f"sample {number} holds no answer", "answer missing")
+                everything = []
         if everything is not None and keep is not None and max(keep, default=-1) >= len(everything):
+            if kept is None:
+                key, _ = self.part("keep", number)
+                raise self.error(f"names path {max(keep)}, there are {len(everything)}", key)
+            self.note(f"path {max(keep)} is kept but {len(everything)} are given: those kept are used",
+                      "other paths")
             everything = None
         if everything is not None and keep is None and kept is not None and len(kept) != len(everything):
-            self.note(
-                f"{len(everything)} parsed paths but {len(kept)} kept ones, and no indices: those kept are used"
-            )
+            self.note(f"{len(everything)} parsed paths but {len(kept)} kept ones, and no indices: those kept are "
+                      "used", "other paths")
             everything = None
+        if everything is None and keep is not None and len(keep) != len(kept):
+            if max(keep, default=-1) >= len(kept):
+                raise self.error(f"names {len(keep)} paths, there are {len(kept)}", self.part("keep", number)[0])
+            everything = kept  # nothing was taken out: the numbers only say what counts
         return everything, kept, keep
 
-    def _paths(self, value: list, key: str) -> list:
-        paths = []
-        for i, path in enumerate(value):
-            path = decode(path)
-            if isinstance(path, Pairs):
-                path = [entry for _, entry in path.items]
-            if not isinstance(path, list):
-                raise self.error(f"path {i} is {str(path)[:40]!r}, should be a list of triples", key)
-            paths.append(tuple(read_triple(triple) for triple in path))
-        return paths
+    def _keep(self, number: int, everything):
+        """Indices of the paths that a file kept, from numbers or from a mask of true and false; or None."""
+        key, keep = self.part("keep", number)
+        if keep is None:
+            return None
+        if not isinstance(keep, list):
+            raise self.error("should be a list of path numbers", key)
+        if keep and all(isinstance(entry, bool) for entry in keep):
+            if everything is not None and len(everything) != len(keep):
+                raise self.error(f"marks {len(keep)} paths, there are {len(everything)}", key)
+            return [place for place, taken in enumerate(keep) if taken]
+        numbers = [read_number(entry) for entry in keep]
+        if any(entry is None or entry < 0 or entry != int(entry) for entry in numbers):
+            raise self.error("should be a list of path numbers (0, 1, …)", key)
+        return [int(entry) for entry in numbers]
+
+    def _paths(self, key: str, value):
+        """Each path of a column as a tuple of triples, () for one that is missing; None for no column."""
+        if isinstance(value, str) and ("[" in value or "{" in value):
+            answer = parse_answer(value)  # text that is not whole JSON: what can be read is
+            if answer.paths:
+                for words in answer.problems:
+                    self.note(words, "answer not as asked")
+                return answer.paths
+        if value is None:
+            return None
+        if not isinstance(value, list):
+            raise self.error(f"should hold paths (lists of triples), not {str(value)[:40]!r}", key)
+        paths = [() if missing(path) else read_path(path) for path in value]
+        for i, path in enumerate(paths):
+            if path is None:
+                raise self.error(f"path {i} is {str(plain(value[i]))[:40]!r}, should be a list of triples", key)
+        return [] if paths == [()] else paths
 
     def _aligned(self, role: str, number: int, positions: list, keep, lengths: set):
         """A role's list with one entry a path of ours, or None where the file has none."""
-        key, value = self.get(role, number)
+        key, value = self.part(role, number)
         if value is None:
             return None
-        if isinstance(value, Pairs):
-            value = [entry for _, entry in value.items]
+        value = listed(value, role)
         if not isinstance(value, list):
             raise self.error(f"should be a list with one entry a path, not {str(value)[:40]!r}", key)
         n = len(positions)
@@ -319,78 +307,58 @@ class _Row:
 
     def _judged(self, path, judged: dict, query: Query, i: int) -> list:
         """[valid, fault, factual, share_factual, n_factual_triples, strength, weakest] of one path."""
-        valid = read_flag(judged["valid"])
-        words = fault(path, query) if valid is None else str(judged["reason"] or "")
-        if valid is None:
-            valid = not words
-        facts = self._facts(judged, len(path), i)
-        whole = read_flag(judged["factual_path"])
-        share = float(facts.mean()) if facts is not None else np.nan
-        factual = float(facts.all()) if facts is not None else (np.nan if whole is None else float(whole))
-        scores = self._scores(judged, len(path), i)
-        strength, weakest = path_strength(scores) if scores is not None else (np.nan, np.nan)
-        if scores is None and judged["specific_path"] is not None:
-            strength = self._on_scale(judged["specific_path"], "specific_path", i)
-        return [
-            bool(valid),
-            words,
-            factual,
-            share,
-            np.nan if facts is None else float(facts.sum()),
-            strength,
-            weakest,
-        ]
+        valid = read_flag(named(judged["valid"], FLAG_KEYS))
+        words = fault(path, query) if valid is None else "" if missing(judged["reason"]) else str(judged["reason"])
+        facts, whole = self._facts(judged, len(path), i)
+        scores, strength = self._scores(judged, len(path), i)
+        truth = [whole, np.nan, np.nan] if facts is None else map(float, (facts.all(), facts.mean(), facts.sum()))
+        return [not words if valid is None else valid, words, *truth,
+                *((strength, np.nan) if scores is None else path_strength(scores))]
 
     def _facts(self, judged: dict, length: int, i: int):
-        value = decode(judged["factual_triples"])
-        if not value and isinstance(judged["factual_reply"], str):
+        """(flags by triple or None, flag of the whole path or NaN)."""
+        value, whole = by_triple(judged["factual_triples"], judged["factual_path"], "factual_triples")
+        if value is None and isinstance(judged["factual_reply"], str):
             try:
                 value = read_factuality(judged["factual_reply"], length)
             except InvalidReply as error:
-                self.note(f"path {i}: {error}")
-        if not isinstance(value, list) or not value:
-            return None
-        flags = [read_flag(entry) for entry in value]
+                self.note(f"path {i}: {error}", "factuality void")
+        flag = read_flag(named(whole, FLAG_KEYS))
+        flag = np.nan if flag is None else float(flag)
+        if not value:
+            return None, flag
+        flags = [read_flag(named(entry, FLAG_KEYS)) for entry in value]
         if len(flags) != length or None in flags:
-            self.note(
-                f"path {i}: {len(flags)} factuality marks for {length} triples, or one that is unclear: void"
-            )
-            return None
-        return np.array(flags, dtype=bool)
+            self.note(f"path {i}: {len(flags)} factuality marks for {length} triples, or one that is unclear: "
+                      "void", "factuality void")
+            return None, flag
+        return np.array(flags, dtype=bool), flag
 
     def _scores(self, judged: dict, length: int, i: int):
-        value = decode(judged["specific_triples"])
-        if not value and isinstance(judged["specific_reply"], str):
+        """(scores by triple or None, score of the whole path or NaN)."""
+        value, whole = by_triple(judged["specific_triples"], judged["specific_path"], "specific_triples")
+        if value is None and isinstance(judged["specific_reply"], str):
             try:
                 value = specificity(read_class_sizes(judged["specific_reply"], length)).tolist()
             except InvalidReply as error:
-                self.note(f"path {i}: {error}")
-        if not isinstance(value, list) or not value:
-            return None
-        scores = np.array([self._on_scale(entry, "specific_triples", i) for entry in value])
-        if len(scores) != length:
-            self.note(f"path {i}: {len(scores)} specificity scores for {length} triples: void")
-            return None
-        return scores
+                self.note(f"path {i}: {error}", "specificity void")
+        if value:
+            scores = np.array([self._on_scale(entry, "specific_triples", i) for entry in value])
+            if len(scores) == length:
+                return scores, np.nan
+            self.note(f"path {i}: {len(scores)} specificity scores for {length} triples: void", "specificity void")
+        return None, np.nan if whole is None else self._on_scale(whole, "specific_path", i)
 
     def _on_scale(self, value, role: str, i: int) -> float:
-        number = read_number(value)
+        value = named(value, SCORE_KEYS)
+        number = None if missing(value) else read_number(value)
         if number is None or number in PLACEHOLDERS:
-            self.note(f"path {i}: the specificity score {value!r} stands for a missing one: void")
+            self.note(f"path {i}: the specificity score {value!r} stands for a missing one: void",
+                      "specificity void")
             return np.nan
-        if not SCALE[0] <= number <= SCALE[1] or number != round(number):
+        if isinstance(value, bool) or not SCALE[0] <= number <= SCALE[1] or number != round(number):
             key = next((names[0] for (name, _), names in self.columns.items() if name == role), role)
             raise self.error(
                 f"path {i} has the score {value!r}; specificity is a whole number from 1 to 5", key
             )
         return float(number)
-
-
-def _depth(value) -> int:
-    """How deep lists are nested, by the first entry that is not empty; a triple of strings has depth 1."""
-    value = decode(value)
-    if isinstance(value, Pairs):
-        value = [entry for _, entry in value.items]
-    if not isinstance(value, list):
-        return 0
-    return 1 + max((_depth(entry) for entry in value[:3]), default=0)

@@ -17,6 +17,10 @@ from lib.studies.create_scores import (
 )
 from lib.utility import PATIENCE
 
+# "[iterate]" as the demo names a source, "_variation_iterate" or "_iterate" as a file's name holds it.
+VARIATION = re.compile(r" \[(?P<name>\w+)\]|(?:_variation)?_(?P<word>original|(?:be_)?creative|verbali[sz]ed|"
+                       r"iterat(?:e|ive)|resampl(?:e|ing))(?=_|$)", re.I)
+
 
 def load(
     judged: str = "", queries: str = "", vectors: str = "", *, model: str, cache=None
@@ -81,15 +85,21 @@ def load_results(
     )
 
 
+def variation_of(source: str) -> str:
+    """The prompt variation a source answered, as it stands in brackets or as a word of a file's name;
+    "original" where it names none."""
+    found = VARIATION.search(source)
+    return (found["name"] or found["word"]).lower() if found else "original"
+
+
 def base_sources(names) -> list:
-    """Those sources that answered the base prompt, in their order: no prompt variation in brackets or in a
-    file's name."""
-    return [name for name in names if "[" not in name and not re.search("variation_(?!original)", name)]
+    """Those sources that answered the base prompt, in their order."""
+    return [name for name in names if variation_of(name) == "original"]
 
 
 def model_of(source: str) -> str:
-    """The model behind a source: what stands before the prompt variation, in brackets or in a file's name."""
-    return re.split(r" \[|_variation_", source)[0]
+    """The model behind a source: its name without the prompt variation."""
+    return VARIATION.sub("", source)
 
 
 def originals(data: SimpleNamespace) -> SimpleNamespace:
@@ -165,12 +175,12 @@ def validity_rules(data: SimpleNamespace) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=names).groupby("source", sort=False).sum().astype(int)
 
 
-def projected_half_width(mean, by_query: pd.DataFrame, n: int, z: float = 1.959964):
-    """Half-width of a 95 % interval that a leaderboard mean over `n` queries would have, projected from the
+def projected_half_width(mean, by_query: pd.DataFrame, n: int):
+    """(half-width of a 95 % interval that a leaderboard mean over `n` queries would have, c), projected from the
     spread at hand: by_query[source, query] utilities at one patience give a pooled coefficient of variation
-    c, and the half-width is z · c · mean / √n. A projection: it takes other queries and other models to vary
+    c, and the half-width is 1.96 · c · mean / √n. A projection: it takes other queries and other models to vary
     as much, relative to their mean."""
     spread = by_query.groupby(level="source").agg(["mean", "std"])
     spread = spread.droplevel(0, axis=1) if spread.columns.nlevels > 1 else spread
     cv = float(np.sqrt(((spread["std"] / spread["mean"]) ** 2).mean()))
-    return z * cv * np.asarray(mean, dtype=float) / np.sqrt(n), cv
+    return 1.959964 * cv * np.asarray(mean, dtype=float) / np.sqrt(n), cv

@@ -76,36 +76,6 @@ def read_factuality(reply: str, length: int) -> list[bool]:
     return verdicts
 
 
-def read_score(reply: str, lowest: int = 1, highest: int = 5) -> int:
-    """One whole score from a holistic judge: {"score": 4}, "4", "4/5", or "Score: 4".
-
-    Raises JudgementError for no score, several different ones, or one outside lowest … highest: 7 is an
-    error.
-    """
-    try:
-        value = extract_json(reply).values
-    except InvalidReply as error:
-        if error.kind != "no JSON":
-            raise JudgementError(error.kind, str(error)) from None
-        value = reply
-    if isinstance(value, dict):
-        value = next(
-            (item for name, item in value.items() if name.lower() in ("score", "rating", "judgment")), ""
-        )
-    found = re.fullmatch(r"(?:\D*?)(-?\d+(?:\.0+)?)(?:\s*/\s*\d+)?\W*", str(value))
-    if not found:
-        raise JudgementError(
-            "no score",
-            f"no single score in {reply[:60]!r}; should be a whole number from {lowest} to {highest}",
-        )
-    score = float(found[1])
-    if not lowest <= score <= highest:
-        raise JudgementError(
-            "off scale", f"the score is {score:g}; the scale runs from {lowest} to {highest}"
-        )
-    return int(score)
-
-
 def read_trace(reply: str) -> dict:
     """{"entities": set, "relations": set, "triples": set} named in a reasoning trace, from the extractor's
     reply.
@@ -138,15 +108,14 @@ def read_number(value):
 
 
 def read_flag(value):
-    """True or False from 1, "1.0", "True", "not hallucinated" and the like; None where it is neither."""
+    """True or False from 1, "1.0", "True", "not hallucinated" and the like; None where it is neither (0.5, -1)."""
     if isinstance(value, str):
-        word = value.strip().lower()
+        word = re.sub(r"[\s_-]+", " ", value).strip(" .").lower()
         if word in ("true", "yes", "valid", "factual", "not hallucinated", "correct"):
             return True
         if word in ("false", "no", "invalid", "not factual", "hallucinated", "incorrect"):
             return False
-    number = read_number(value)
-    return None if number is None else number == 1
+    return {0.0: False, 1.0: True}.get(read_number(value))
 
 
 def _entries(reply: str, wanted: str) -> list:

@@ -3,10 +3,9 @@
 import functools
 import json
 
-import yaml
-
 from lib.connections import Query
-from lib.models.request import Request
+from lib.files import read_yaml
+from lib.models.request import Request, known
 from lib.paths import DATA
 
 INSTRUMENTS = DATA / "instruments" / "create"
@@ -16,20 +15,20 @@ VARIATIONS = ("original", "creative", "verbalized", "iterate", "resample")
 @functools.cache
 def prompts() -> dict:
     """{name: text with fields in braces}."""
-    entries = yaml.safe_load((INSTRUMENTS / "prompts.yaml").read_text(encoding="utf-8"))
+    entries = read_yaml(INSTRUMENTS / "prompts.yaml")
     return {name: entry["text"].strip() for name, entry in entries.items()}
 
 
 @functools.cache
 def baseline_items() -> dict:
     """{"rat": [{words, answer}], "aut": [object]}."""
-    return yaml.safe_load((INSTRUMENTS / "baselines.yaml").read_text(encoding="utf-8"))
+    return read_yaml(INSTRUMENTS / "baselines.yaml")
 
 
 @functools.cache
 def rubric() -> str:
     """The rubric for a set's creativity (paper, appendix E.3), one level a line."""
-    levels = yaml.safe_load((INSTRUMENTS / "rubric.yaml").read_text(encoding="utf-8"))["levels"]
+    levels = read_yaml(INSTRUMENTS / "rubric.yaml")["levels"]
     return "\n".join(f"{level}: {text}" for level, text in levels.items())
 
 
@@ -95,7 +94,7 @@ def generation_requests(queries, subjects: dict, runs: dict, *, seed: int, n_res
                 for sample in range(n_resamples if variation == "resample" else 1):
                     asked.append(
                         _request(
-                            subjects[source],
+                            known(subjects, source, "runs: subject"),
                             [question(query, variation)],
                             seed + sample,
                             sample,

@@ -148,11 +148,11 @@ def set_summary(sets: PathSets) -> pd.DataFrame:
 
 
 def distinctiveness(paths: pd.DataFrame, vectors: TextVectors, *, above: float = 3, queries=None,
-                    quality: str = "strength", family=None) -> pd.DataFrame:
+                    family=None) -> pd.DataFrame:
     """ν of every strong path: its distance to the nearest valid path that any other source gave for the same
     query.
 
-    Strong: valid, factual, quality above `above`. queries: the query numbers to use (all by default). family:
+    Strong: valid, factual, strength above `above`. queries: the query numbers to use (all by default). family:
     a function source -> model; given, the pool leaves out everything by the same model, not by the same
     source only.
     Returns the strong paths with the column `nu`; NaN where no other source has a valid path (appendix J.2).
@@ -163,7 +163,7 @@ def distinctiveness(paths: pd.DataFrame, vectors: TextVectors, *, above: float =
         population = population[population["query"].isin(queries)]
     parts = []
     for _, rows in population.groupby("query", sort=True):
-        strong = rows[survives(rows) & (rows[quality] > above)]
+        strong = rows[survives(rows) & (rows["strength"] > above)]
         if strong.empty:
             continue
         matrix = vectors.rows([*strong["text"], *rows["text"]])
@@ -176,7 +176,7 @@ def distinctiveness(paths: pd.DataFrame, vectors: TextVectors, *, above: float =
     return pd.concat(parts) if parts else population.iloc[:0].assign(nu=np.nan)
 
 
-def distinctiveness_table(strong: pd.DataFrame, quality: str = "strength") -> pd.DataFrame:
+def distinctiveness_table(strong: pd.DataFrame) -> pd.DataFrame:
     """Table 21 by source: `nu_mean` (over paths), `nu_max` (the best of each query, averaged),
     `mean_strength`, `n_paths`."""
     by_source = strong.groupby("source", sort=False)
@@ -187,23 +187,21 @@ def distinctiveness_table(strong: pd.DataFrame, quality: str = "strength") -> pd
         {
             "nu_mean": by_source["nu"].mean(),
             "nu_max": best,
-            "mean_strength": by_source[quality].mean(),
+            "mean_strength": by_source["strength"].mean(),
             "n_paths": by_source.size().astype(float),
         }
     )
 
 
-def threshold_curve(paths: pd.DataFrame, queries: pd.DataFrame, vectors: TextVectors, thresholds,
-                    patience: float = 1.0, quality: str = "strength") -> pd.DataFrame:
-    """Figure 8: mean utility by source when a path needs only a share of factual triples; σ alone is the
-    quality.
+def threshold_curve(paths: pd.DataFrame, queries: pd.DataFrame, vectors: TextVectors, thresholds) -> pd.DataFrame:
+    """Figure 8: mean utility at patience 1 by source when a path needs only a share of factual triples; σ alone
+    is the quality.
 
     thresholds : shares 0 … 1 (0 keeps every valid path). Returns a frame [source, threshold].
     """
     columns = {}
     for share in thresholds:
-        sets = path_sets(paths, queries, vectors, quality=quality, at_least=share)
-        found = utilities(sets, [patience])
+        found = utilities(path_sets(paths, queries, vectors, at_least=share), [1.0])
         columns[f"{share:g}"] = found.groupby(level="source", sort=False).mean().iloc[:, 0]
     return pd.DataFrame(columns)
 

@@ -2,8 +2,9 @@
 baselines."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from itertools import cycle, islice
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,13 +16,15 @@ from lib.connections import Query, fault, parse_answer, path_key, path_text
 from lib.models import Reply, StageResult
 from lib.params import study_params
 from lib.paths import from_root
-from lib.studies.create import PATH_COLUMNS, load_answers, path_strength
+from lib.studies.create import PATH_COLUMNS, QUERY_COLUMNS, path_strength
+from lib.studies.create_files import read_csv_frame
 from lib.studies.create_judging import read_class_sizes, read_factuality, read_trace, specificity
+from lib.studies.create_records import CreateError
 from lib.studies.create_requests import (baseline_items, baseline_requests, follow_ups, generation_requests,
                                          judge_requests, trace_requests, writing_requests)
+from lib.studies.create_stack import files_at, load_stack
 from lib.triples import DEFAULT_GRAPH, DEFAULT_RELATIONS, build_queries, classes, load_store
 
-QUERY_COLUMNS = ["source", "query", "text", "head", "relation", "tail", "n_paths"]
 JUDGEMENT_COLUMNS = ["path", "triple", "head", "relation", "tail", "factual", "size", "specificity"]
 PATHS_EXPECTED = 15  # an answer, for the estimate of a live run: what the released answers hold
 READERS = {"factuality": read_factuality, "specificity": read_class_sizes}
@@ -31,53 +34,72 @@ TRACE = re.compile(r"<think>(.*?)</think>", re.S)
 @dataclass
 class Stage:
     """What a stage made: `paths` (columns PATH_COLUMNS), `queries` (QUERY_COLUMNS, one row a source and
-    query), `traces` {(source, query): text}, `report` (None for an archive), `problems` (sentences)."""
+    query), `traces` {(source, query): text}, `report` (None for an archive), `problems` (sentences), `left_out`
+    {(source, reason): how often} (of an archive)."""
 
     paths: pd.DataFrame
     queries: pd.DataFrame
     traces: dict = field(default_factory=dict)
     report: object = None
     problems: list = field(default_factory=list)
+    left_out: dict = field(default_factory=dict)
 
 
 def build_benchmark(p, ask=None) -> tuple[list, list, object]:
     """(queries, source paths, store) made from the graph that `p.graph` names ("" for the shipped one).
 
-    `p` holds graph, n_queries, benchmark (class_size, per_class, least_chains, uninformative), query_writer,
-    seed. `ask`: as `asking` yields it; None writes the queries by template. A text that a model writes must
-    not name the
-    entity it hides: where it does, the template's is kept.
+    `p` holds graph, graph_labels, n_queries, benchmark (class_size, both_ends, per_class, least_chains,
+    uninformative), query_writer, seed. `ask`: as `asking` yields it; None writes the queries by template. A text
+    that a model writes must not name the entity it hides: where it does, the template's is kept.
     """
-    store = load_store(from_root(p.graph)) if p.graph else load_store(DEFAULT_GRAPH, DEFAULT_RELATIONS)
+    store = open_store(p)
     drawn = draw_queries(p, store)
     queries = [query for query, _ in drawn]
     if ask is not None and p.query_writer:
         result = ask(writing_requests(drawn, store, model=p.query_writer, seed=p.seed), "writing queries")
         for place, (reply, (query, made_from)) in enumerate(zip(result.replies, drawn, strict=True)):
             if reply.valid and made_from.second[0].lower() not in reply.text.lower():
-                queries[place] = Query(
-                    query.index, query.head, query.relation, query.tail, reply.text.strip()
-                )
+                queries[place] = replace(query, text=reply.text.strip())
     return queries, [made_from for _, made_from in drawn], store
+
+
+def open_store(p):
+    """The graph that `p.graph` names, its ids labelled by `p.graph_labels`, its facts told from both ends (so that
+    a chain may pass through a team or a film); the shipped one where it is ""."""
+    if not p.graph:
+        return load_store(DEFAULT_GRAPH, DEFAULT_RELATIONS)
+    labels = from_root(p.graph_labels) if p.graph_labels else None
+    return load_store(from_root(p.graph), labels=labels).told_from_both_ends()
 
 
 def draw_queries(p, store) -> list:
     """[(Query, SourcePath)] of the benchmark, their texts by template (`p` as in `build_benchmark`)."""
     options = dict(p.benchmark)
     smallest, largest = options.pop("class_size")
-    return build_queries(store, classes(store, smallest=smallest, largest=largest), p.n_queries,
-                         np.random.default_rng(p.seed), **options)
+    found = classes(store, smallest=smallest, largest=largest, both_ends=options.pop("both_ends"))
+    return build_queries(store, found, p.n_queries, np.random.default_rng(p.seed), **options)
 
 
-def load_archive(mirror: str = "") -> Stage:
-    """All released files, stacked; the source of a path is its file's stem."""
-    archive = Archive("create", mirror or None)
-    loaded = [load_answers(archive.path(name)) for name in archive.files("data/")]
-    queries = pd.concat(
-        [answers.queries.assign(source=answers.source) for answers in loaded], ignore_index=True
-    )
-    return Stage(pd.concat([answers.paths for answers in loaded], ignore_index=True), queries[QUERY_COLUMNS],
-                 problems=[words for answers in loaded for words in answers.problems])
+def load_archive(mirror: str = "", answers=("released",)) -> Stage:
+    """Answers from files, stacked (`create_stack`): `answers` lists what to read, "released" for the authors'
+    files, else a file or folder of the same kind. The source of a path is its file's name.
+
+    Raises CreateError where `answers` lists nothing, or what cannot be read.
+    """
+    answers = [answers] if isinstance(answers, str) else list(answers)
+    if not answers:
+        raise CreateError("answers in params/create.yaml lists nothing; it should list released, files or folders")
+    archive = Archive("create", mirror or None) if "released" in answers else None
+    files, problems = [], []
+    for name in answers:
+        if name == "released":
+            files += [archive.path(pinned) for pinned in archive.files("data/")]
+            problems += [f"{name} lies in the mirror but is not pinned: not read; `answers` in params/create.yaml "
+                         "can name it" for name in archive.extra()]
+        else:
+            files += files_at(name)
+    paths, queries, found, left_out = load_stack(files)
+    return Stage(paths, queries, problems=problems + found, left_out=left_out)
 
 
 def generate(p, queries, ask) -> Stage:
@@ -106,7 +128,8 @@ def generate(p, queries, ask) -> Stage:
     for (name, number), samples in answers.items():
         query, made = by_index[number], _path_rows(name, by_index[number], samples)
         rows += made
-        asked.append([name, number, query.text, query.head, query.relation, query.tail, len(made)])
+        asked.append([name, number, query.text, query.head, query.relation, query.tail, len(made),
+                      query.class_relation])
     return Stage(pd.DataFrame(rows, columns=PATH_COLUMNS), pd.DataFrame(asked, columns=QUERY_COLUMNS), traces,
                  first.report, problems)
 
@@ -180,36 +203,29 @@ def baselines(p, ask) -> pd.DataFrame:
 
 
 def planned(p, out) -> dict:
-    """{stage: requests} of a live run, before anything is asked: stand-ins of typical length take the place
-    of answers (`PATHS_EXPECTED` paths of three triples each) and of reasoning traces."""
-    store = load_store(from_root(p.graph)) if p.graph else load_store(DEFAULT_GRAPH, DEFAULT_RELATIONS)
+    """{stage: requests} of a live run, before anything is asked: stand-ins of typical length take the place of
+    answers that the run's folder `out` does not hold yet (`PATHS_EXPECTED` paths of three triples each) and of
+    reasoning traces."""
+    store = open_store(p)
     drawn = draw_queries(p, store)
     queries = [query for query, _ in drawn]
     asked = generation_requests(queries, p.subjects, p.runs, seed=p.seed, n_resamples=p.n_resamples)
     lines = {query.index: made_from.triples for query, made_from in drawn}
-    answers = [
-        Reply(
-            request.key,
-            request,
-            str(lines[request.tag["query"]]) * PATHS_EXPECTED,
-            None,
-            (),
-            None,
-            request.model,
-        )
-        for request in asked
-    ]
+    answers = [Reply(request.key, request, str(lines[request.tag["query"]]) * PATHS_EXPECTED, None, (), None,
+                     request.model) for request in asked]
     second = follow_ups(asked, answers, queries, p.subjects, seed=p.seed)
-    sets = len(set(asked)) + len(second)
-    paths = [((f"stand-in {number}", *first[1:]), *rest) for number, (first, *rest) in
-             enumerate(list(lines.values())[place % len(lines)] for place in range(sets * PATHS_EXPECTED))]
-    traces = {
-        request.tag["query"]: "word " * 1500 for request in asked if request.tag["variation"] == "original"
-    }
+    expected = [(source_name(request.tag["source"], request.tag["variation"]), request.tag["query"])
+                for request in [*dict.fromkeys(asked), *second]]
+    written = _written(out, set(expected))
+    answered = set(zip(written["source"], written["query"]))
+    paths = list(dict.fromkeys(path for path, valid in zip(written["triples"], written["valid"]) if valid))
+    unwritten = sum(key not in answered for key in expected) * PATHS_EXPECTED
+    for number, (first, *rest) in enumerate(islice(cycle(lines.values()), unwritten)):
+        paths.append(((f"stand-in {number}", *first[1:]), *rest))
+    traces = {request.tag["query"]: "word " * 1500 for request in asked if request.tag["variation"] == "original"}
     stages = {
-        "writing queries": writing_requests(drawn, store, model=p.query_writer, seed=p.seed)
-        if p.query_writer
-        else [],
+        "writing queries": (writing_requests(drawn, store, model=p.query_writer, seed=p.seed)
+                            if p.query_writer else []),
         "generating": asked,
         "iterating": second,
         "judging": judge_requests(enumerate(paths), p.judge, max_tokens=p.judging["max_tokens"], seed=p.seed),
@@ -217,6 +233,15 @@ def planned(p, out) -> dict:
         "baselines": baseline_requests(p.subjects, seed=p.seed, n_aut=p.n_aut, n_dat=p.n_dat),
     }
     return {stage: requests for stage, requests in stages.items() if requests}
+
+
+def _written(out, expected: set) -> pd.DataFrame:
+    """The answers' paths that an earlier run left in `out`, of the (source, query) pairs in `expected`."""
+    place = from_root(out) / "create" / "paths.csv"
+    if not place.is_file():
+        return pd.DataFrame(columns=PATH_COLUMNS)
+    known = read_csv_frame(place)
+    return known[[key in expected for key in zip(known["source"], known["query"])]]
 
 
 def source_name(subject: str, variation: str) -> str:
@@ -237,8 +262,9 @@ def _path_rows(name: str, query: Query, samples) -> list:
 
 
 def asking(p, *, source: str, profile: str, out, ledger: str = "create"):
-    """`lib.asking.asking` for this study: every reply in ledgers/<ledger>.sqlite, within the profile's budget for all models that `p` names. Notebooks that may run
-    side by side need ledgers of their own: one process writes a ledger at a time."""
+    """`lib.asking.asking` for this study: every reply in ledgers/<ledger>.sqlite, within the profile's budget for
+    all models that `p` names. Notebooks that may run side by side need ledgers of their own: one process writes
+    a ledger at a time."""
     models = {subject["model"] for subject in getattr(p, "subjects", {}).values()}
     models |= {getattr(p, name, "") for name in ("judge", "query_writer", "trace_reader")} - {""} | {
         *getattr(p, "judges", ())

@@ -21,6 +21,7 @@ KEYS = ("run", "anchor", "evaluator", "target", "archetype")
 SCORES = (*CONTEXTS, *PER_ARCHETYPE, "structure")
 PRODUCTION = 7
 N_ARCHETYPES = 5
+LEAST_JUDGES = 3  # of two judges' ratings no decomposition can say which of them is right
 ZEROS = ("missing", "counted")
 
 
@@ -133,12 +134,17 @@ def build_game(ratings: pd.DataFrame, *, anchor_model: str, evaluators=None, tar
     the
     scale: "missing" drops it, "counted" keeps it as the number it is (as the paper's consistency tables do).
     evaluators, targets: the roster in order (default: those that occur, sorted).
-    Raises MetanymError for an absent anchor model, a roster member that nobody rated or that rated nobody at
-    the production anchor, one unit rated twice by one evaluator, or no ratings at the production anchor.
+    Raises MetanymError for fewer than three evaluators, an absent anchor model, a roster member that nobody
+    rated or that rated nobody at the production anchor, one unit rated twice by one evaluator, or no ratings at
+    the production anchor.
     """
     if zeros not in ZEROS:
         raise MetanymError(f"zeros={zeros!r}: should be one of {', '.join(ZEROS)}")
     evaluators = tuple(evaluators if evaluators is not None else sorted(ratings["evaluator"].unique()))
+    if len(evaluators) < LEAST_JUDGES:
+        raise MetanymError(
+            f"{len(evaluators)} judge(s) ({', '.join(evaluators) or 'none'}): competence is read off agreement with "
+            f"the others, which takes at least {LEAST_JUDGES}")
     if anchor_model not in evaluators:
         raise MetanymError(
             f"the anchor {anchor_model!r} is not among the evaluators ({', '.join(evaluators)}): without "

@@ -128,6 +128,8 @@ def council_quality(game: Game, seats, reliability) -> pd.DataFrame:
 
 def anchored_cosine(quality: pd.DataFrame, consistency: pd.DataFrame, anchor_model: str) -> pd.Series:
     """Per subjective axis, the cosine between G_x - 7 and E_x - 7 over models (A15); the anchor adds nothing.
+
+    NaN where no model departs from the anchor on both sides.
     """
     result = {}
     for axis in SUBJECTIVE:
@@ -135,7 +137,8 @@ def anchored_cosine(quality: pd.DataFrame, consistency: pd.DataFrame, anchor_mod
         generation = quality[axis] - 7
         both = (generation * evaluation.reindex(generation.index)).dropna().index
         g, e = generation[both], evaluation[both]
-        result[axis] = float(g @ e / np.sqrt((g @ g) * (e @ e)))
+        size = np.sqrt((g @ g) * (e @ e))
+        result[axis] = float(g @ e / size) if size > 0 else np.nan
     return pd.Series(result)
 
 
@@ -291,6 +294,36 @@ def check_anchor_signal(game: Game, loadings) -> None:
                            "panel's axis): E^F = 7 f / f_a is undefined; take another anchor model")
 
 
+def check_scale(game: Game) -> None:
+    """Whether the game can be put on the anchor's scale at all, before anything is estimated from it.
+
+    Raises MetanymError where no run was swept, or where the anchor model has no factual loading or no positive
+    consistency; SpectralError where no judge tells one context from another.
+    """
+    if not game.sweep_runs:
+        raise MetanymError(
+            f"every rating has the reference pinned at {', '.join(map(str, game.anchors))}: consistency, and so "
+            "E^C and T, need one run at two anchors or more")
+    check_anchor_signal(game, spectral.two_sided(factual_matrix(game)[0]).loadings)
+    own = sweep_consistency(sweep_scores(game, "collapsed"))[game.anchor_index]
+    if not own > 0:
+        raise MetanymError(
+            f"the anchor {game.anchor_model} keeps no order of archetypes from one anchor value to the next "
+            f"(consistency {own:.2f}): E^C = 7 r / r_a is undefined; take another anchor model")
+
+
+def undefined(game: Game) -> str:
+    """Why some numbers of this game are missing, in one sentence; empty where none need be.
+
+    A judge who gives one rating throughout, at all anchors but one, shows no order that could be kept.
+    """
+    table = consistency_table(game).assign(collapsed=sweep_consistency(sweep_scores(game, "collapsed")))
+    flat = {name: [axis for axis in table if np.isnan(row[axis])] for name, row in table.iterrows()}
+    told = [f"{name} ({'every axis' if len(axes) == table.shape[1] else ', '.join(axes)})"
+            for name, axes in flat.items() if axes]
+    return f"undefined: one rating throughout, so no consistency, from {'; '.join(told)}" if told else ""
+
+
 def _own_mean(game: Game, axis: str) -> np.ndarray:
     """Mean production score of each evaluator for each portfolio on one axis, runs pooled: [evaluator,
     target].
@@ -298,6 +331,19 @@ def _own_mean(game: Game, axis: str) -> np.ndarray:
     scores = game.structure[:, game.anchors.index(game.production)] if axis == "structure" else game.at(axis)
     scores = np.moveaxis(scores, 0, 2)
     return collapse(scores.reshape(*scores.shape[:2], -1))
+
+
+def apart_weights(group_of, B: int, rng: np.random.Generator) -> np.ndarray:
+    """weights[B, item]: how often each item was drawn when every group keeps its own number of draws.
+
+    group_of[item]: the portfolio, say, of a context. The weights of a group sum to its size in every replicate.
+    """
+    group_of = np.asarray(group_of)
+    weights = np.zeros((B, len(group_of)))
+    for group in np.unique(group_of):
+        mine = np.flatnonzero(group_of == group)
+        weights[:, mine] = bootstrap_weights(len(mine), B, rng)
+    return weights
 
 
 def joint_intervals(game: Game, council, *, B: int, rng: np.random.Generator,

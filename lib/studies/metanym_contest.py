@@ -10,7 +10,7 @@ import pandas as pd
 
 from lib import spectral
 from lib.resampling import bootstrap_weights
-from lib.studies.metanym import Game, MetanymError
+from lib.studies.metanym import LEAST_JUDGES, Game, MetanymError
 from lib.studies.metanym_components import (
     GAP_RANGE,
     MIN_SPREAD,
@@ -72,8 +72,11 @@ def select_council(loading: pd.DataFrame, collapsed: pd.Series, bar: float = 0.7
 def line_up(game: Game, candidate, council, ballast) -> tuple[list, list]:
     """(evaluators, portfolios) of a contest: the seats and the candidate, over the incumbents' portfolios,
     the ballast and the candidate's; a seat contests with the council alone. candidate None: the council by
-    itself.
+    itself. Raises MetanymError for a council too small to agree on anything.
     """
+    if len(council) < LEAST_JUDGES:
+        raise MetanymError(f"a council of {len(council)} ({', '.join(council)}): its seats must agree among "
+                           f"themselves, which takes at least {LEAST_JUDGES}")
     extra = [candidate] if candidate is not None and candidate not in council else []
     targets = dict.fromkeys(name for name in (*council, *ballast, *extra) if name != game.anchor_model)
     return [*council, *extra], list(targets)

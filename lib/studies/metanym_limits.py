@@ -12,7 +12,7 @@ import pandas as pd
 from lib import spectral
 from lib.numeric import average_ranks
 from lib.ranks import spearman
-from lib.studies.metanym import SUBJECTIVE, Game, MetanymError
+from lib.studies.metanym import LEAST_JUDGES, SUBJECTIVE, Game, MetanymError
 from lib.studies.metanym_components import components, factual_matrix, totals
 from lib.studies.metanym_external import correlation
 
@@ -37,15 +37,16 @@ def authority(game: Game, axes=SUBJECTIVE, fill=7.0) -> pd.DataFrame:
 
 
 def authority_total(game: Game, council, table: pd.DataFrame | None = None,
-                    combine=np.median) -> pd.DataFrame:
+                    combine=np.median, fill=7.0) -> pd.DataFrame:
     """The table of ratings with authority in place of consistency in E^C: 7 f/f_a on each axis, combined over
     the axes.
 
     The paper does not say how the five axes are combined; with the median its printed total comes out.
-    table: ratings to start from (default: `components` on the game's own basis); combine(values, axis=0).
+    table: ratings to start from (default: `components` on the game's own basis); combine(values, axis=0); fill:
+    as in `authority`.
     """
     table = components(game, council).table if table is None else table
-    loadings = authority(game).reindex(table.index)
+    loadings = authority(game, fill=fill).reindex(table.index)
     anchored = spectral.anchored(loadings.to_numpy().T, list(table.index).index(game.anchor_model))
     return totals(table.assign(EC=combine(anchored, axis=0)))
 
@@ -54,7 +55,7 @@ def vendor_left_out(game: Game, vendors: dict) -> tuple[pd.DataFrame, pd.Series]
     """G^F with each vendor's judges removed (section 4.2): (portfolios x "all" and vendors, Spearman with
     "all").
 
-    vendors: {model: vendor}. Raises MetanymError for an evaluator without a vendor.
+    vendors: {model: vendor}; NaN where a vendor's judges leave fewer than three behind. Raises MetanymError for an evaluator without a vendor.
     """
     absent = [name for name in game.evaluators if name not in vendors]
     if absent:
@@ -62,9 +63,11 @@ def vendor_left_out(game: Game, vendors: dict) -> tuple[pd.DataFrame, pd.Series]
     ratings, target_of = factual_matrix(game)
     owner = np.array([vendors[name] for name in game.evaluators])
     sets = {"all": np.ones(len(owner), bool)} | {vendor: owner != vendor for vendor in dict.fromkeys(owner)}
-    table = pd.DataFrame({name: spectral.group_means(spectral.two_sided(ratings[rows]).consensus, target_of,
-                                                     len(game.targets)) for name, rows in sets.items()},
-                         index=list(game.targets))
+    few = np.full(ratings.shape[1], np.nan)
+    consensus = {name: spectral.two_sided(ratings[rows]).consensus if rows.sum() >= LEAST_JUDGES else few
+                 for name, rows in sets.items()}
+    table = pd.DataFrame({name: spectral.group_means(values, target_of, len(game.targets))
+                          for name, values in consensus.items()}, index=list(game.targets))
     ranks = pd.Series({name: float(spearman(table["all"], table[name])) for name in table if name != "all"})
     return table, ranks
 

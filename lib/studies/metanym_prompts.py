@@ -9,6 +9,7 @@ from functools import cache
 
 import yaml
 
+from lib.files import read_utf8
 from lib.paths import DATA, shown
 from lib.studies.metanym import MetanymError
 
@@ -25,7 +26,7 @@ def template(name: str) -> str:
     if not path.is_file():
         raise MetanymError(f"{shown(path)}: no such instrument; there are "
                            f"{', '.join(sorted(p.name for p in FOLDER.iterdir() if p.name != 'README.md'))}")
-    return path.read_text(encoding="utf-8")
+    return read_utf8(path, MetanymError, "an instrument")
 
 
 def generation_prompt() -> str:

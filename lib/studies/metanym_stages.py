@@ -20,6 +20,7 @@ from lib.models.errors import InvalidReply
 from lib.models.results import Reply
 from lib.params import study_params
 from lib.studies.metanym import KEYS, SCORES, Game, MetanymError, build_game
+from lib.studies.metanym_components import check_scale
 from lib.studies.metanym_evaluation import parse_batch, parse_evaluation
 from lib.studies.metanym_gpqa import lenient_answer, merge_stages
 from lib.studies.metanym_portfolio import parse_portfolio
@@ -113,10 +114,15 @@ def exam(p, questions, *, source: str, profile: str = "demo", out="build/lab") -
 def planned(p, out: Path) -> dict:
     """{stage: requests} of a live run; a portfolio that is not written yet is stood in for by one of usual
     length.
+
+    What counts is what these params ask for, whatever an earlier run with other players or runs has left in
+    `out`.
     """
-    written = out / "metanym" / "portfolios.jsonl"
-    table = read_portfolios(written) if written.is_file() else pd.DataFrame(
-        [(run, name, USUAL_PORTFOLIO, "") for run in p.runs for name in p.players], columns=PORTFOLIO)
+    path = out / "metanym" / "portfolios.jsonl"
+    there = read_portfolios(path) if path.is_file() else pd.DataFrame(columns=PORTFOLIO)
+    written = {(row.run, row.model): row.text for row in there.itertuples() if row.text}
+    table = pd.DataFrame([(run, name, written.get((run, name), USUAL_PORTFOLIO), "")
+                          for run in p.runs for name in p.players], columns=PORTFOLIO)
     return {"playing": generation_requests(p), "un-anchored pass": raw_requests(p, table),
             "judging": judge_requests(p, table),
             "keyed test": exam_requests(p, exam_questions(p.n_questions), p.exam_tokens[0])}
@@ -144,12 +150,15 @@ def demo_ratings(p=None) -> tuple[pd.DataFrame, pd.DataFrame]:
 def load_game(ratings, p) -> Game:
     """The game in a table of ratings (a path; empty: the demo's, made in process).
 
-    `p` holds players, anchor_model, production, zeros. Raises MetanymError as `read_table` and `build_game`.
+    `p` holds players, anchor_model, production, zeros. Raises MetanymError as `read_table`, `build_game` and
+    `check_scale`.
     """
     table = read_table(ratings, roster=list(p.players)) if ratings else demo_ratings()[1]
     targets = [name for name in p.players if name != p.anchor_model]
-    return build_game(table, anchor_model=p.anchor_model, evaluators=list(p.players), targets=targets,
+    game = build_game(table, anchor_model=p.anchor_model, evaluators=list(p.players), targets=targets,
                       production=p.production, zeros=p.zeros)
+    check_scale(game)
+    return game
 
 
 def write_portfolios(path, portfolios: pd.DataFrame) -> Path:

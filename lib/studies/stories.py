@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from lib.archive import Archive
-from lib.files import write_text_atomic
+from lib.files import read_utf8, write_text_atomic
 
 HUMAN = "human"
 DIMENSIONS = (
@@ -42,6 +42,7 @@ METRICS = (
 LANGUAGES = {"en": "english", "it": "italian"}
 LOWEST, HIGHEST = 1, 5
 TEXTS = ["story", "language", "author", "prompt", "text"]
+ARCHIVED = ("id", "lang", "author", "prompt", "text")  # fields of a row of the archive's dataset
 PROFILE = ["native_language", "gender", "age", "education", "experience"]
 RATINGS = ["rating", "timestamp", "session", *PROFILE, "story", "language", "author", *DIMENSIONS]
 JUDGEMENTS = ["story", "language", "repetition", *DIMENSIONS]
@@ -127,18 +128,16 @@ def texts_frame(rows) -> pd.DataFrame:
     """The dataset's rows (id, prompt, lang, text, author) as texts, one row a story and language, in their
     order.
 
-    Raises StoriesError for an empty text, an unknown language, or twins that disagree on author or prompt.
+    Raises StoriesError for a row that lacks a field, an empty text, an unknown language, a text that comes twice,
+    or twins that disagree on their author.
     """
-    records = [
-        {
-            "story": (int(row["id"]) + 1) // 2,
-            "language": row["lang"],
-            "author": row["author"],
-            "prompt": row["prompt"],
-            "text": row["text"],
-        }
-        for row in rows
-    ]
+    records = []
+    for line, row in enumerate(rows, 1):
+        lacks = [name for name in ARCHIVED if not isinstance(row, dict) or name not in row]
+        if lacks:
+            raise StoriesError(f"row {line} of the dataset lacks {lacks[0]!r}; it needs {', '.join(ARCHIVED)}")
+        story = (_text_id(row["id"], f"row {line} of the dataset, id") + 1) // 2
+        records.append((story, row["lang"], row["author"], row["prompt"], row["text"]))
     return check_texts(pd.DataFrame(records, columns=TEXTS))
 
 
@@ -169,6 +168,14 @@ def check_texts(texts: pd.DataFrame, authors=None) -> pd.DataFrame:
     if repeated.any():
         row = texts[repeated].iloc[0]
         raise StoriesError(f"story {row['story']} comes twice in language {row['language']!r}")
+    again = texts.duplicated(["language", "text"])
+    if again.any():
+        row = texts[again].iloc[0]
+        first = texts[(texts["text"] == row["text"]) & (texts["language"] == row["language"])].iloc[0]
+        raise StoriesError(
+            f"stories {first['story']} and {row['story']} have the same text ({row['language']}); each story "
+            "should be there once"
+        )
     split = texts.groupby("story")["author"].nunique() > 1
     if split.any():
         raise StoriesError(f"story {split[split].index[0]}: its languages name different authors")
@@ -180,8 +187,8 @@ def ratings_frame(sheet: pd.DataFrame, texts: pd.DataFrame) -> pd.DataFrame:
     RATINGS).
 
     The language read is that of the text's id; the sheet's own column says "it" for every row of the archive.
-    Raises StoriesError for a missing column, a rating that is not a whole number from 1 to 5, an unknown
-    text, or an author who is not the text's.
+    Raises StoriesError for a sheet without ratings, a missing column or session, a rating that is not a whole
+    number from 1 to 5, an unknown text, or an author who is not the text's.
     """
     names = {str(name).strip().lower(): name for name in sheet.columns}
     names.setdefault("native_languge", names.get("native_language"))
@@ -194,10 +201,16 @@ def ratings_frame(sheet: pd.DataFrame, texts: pd.DataFrame) -> pd.DataFrame:
         )
     sheet = sheet.rename(columns={names[name]: name for name in SHEET if names.get(name) is not None})
     sheet = sheet.reset_index(drop=True)
+    if sheet.empty:
+        raise StoriesError("the sheet of ratings holds no ratings")
     _check_scores(sheet)
+    for line, session in enumerate(sheet["session_id"], 1):
+        if pd.isna(session) or not str(session).strip():
+            raise StoriesError(f"rating {line}: its session_id is missing; it says which ratings are one person's")
     known = texts.set_index(["story", "language"])["author"]
-    story = (sheet["text_id"].astype(int) + 1) // 2
-    language = np.where(sheet["text_id"].astype(int) % 2 == 1, "en", "it")
+    ids = np.array([_text_id(value, f"rating {line}, text_id") for line, value in enumerate(sheet["text_id"], 1)])
+    story = (ids + 1) // 2
+    language = np.where(ids % 2 == 1, "en", "it")
     for line, key in enumerate(zip(story, language, strict=True)):
         if key not in known.index:
             raise StoriesError(f"rating {line + 1}: no story has the text id {sheet['text_id'][line]}")
@@ -225,15 +238,17 @@ def ratings_frame(sheet: pd.DataFrame, texts: pd.DataFrame) -> pd.DataFrame:
 def measured_frames(measured: dict, texts: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The archive's metrics and judge replies as (metrics, judgements), one row a text, in the texts' order.
 
-    Raises StoriesError for a metric that is missing, has another length, or judge replies out of order.
+    Raises StoriesError for a metric that is missing, has another length or a value that is no number, or judge
+    replies that are malformed or out of order.
     """
     count = len(texts)
     for name in METRICS:
-        if len(measured.get(name, ())) != count:
-            raise StoriesError(
-                f"creativity_metrics.json: {name!r} has {len(measured.get(name, ()))} values "
-                f"for {count} texts"
-            )
+        values = measured.get(name, ())
+        if len(values) != count:
+            raise StoriesError(f"creativity_metrics.json: {name!r} has {len(values)} values for {count} texts")
+        for place, value in enumerate(values, 1):
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise StoriesError(f"creativity_metrics.json: {name!r}, value {place}: {value!r} is not a number")
     keys = texts[["story", "language"]].reset_index(drop=True)
     metrics = pd.concat([keys, pd.DataFrame({name: measured[name] for name in METRICS}, dtype=float)], axis=1)
     replies = measured.get("llm_as_a_judge", ())
@@ -244,11 +259,14 @@ def measured_frames(measured: dict, texts: pd.DataFrame) -> tuple[pd.DataFrame, 
         )
     scores = np.full((count, len(DIMENSIONS)), np.nan)
     for place, reply in enumerate(replies):
-        ((name, said),) = reply.items()
         row, column = divmod(place, len(DIMENSIONS))
+        name = next(iter(reply), None) if isinstance(reply, dict) else reply
         if name != DIMENSIONS[column]:
             raise StoriesError(f"judge reply {place + 1}: {name!r} where {DIMENSIONS[column]!r} should stand")
-        scores[row, column] = _score(said.get("score"), f"judge reply {place + 1}")
+        said = reply[name]
+        scores[row, column] = _score(
+            said.get("score") if isinstance(said, dict) else said, f"judge reply {place + 1}"
+        )
     judgements = pd.concat(
         [keys.assign(repetition=0), pd.DataFrame(scores, columns=list(DIMENSIONS))], axis=1
     )
@@ -305,11 +323,13 @@ def write_texts(path, texts: pd.DataFrame) -> Path:
 
 
 def read_texts(path) -> pd.DataFrame:
-    """Texts as `write_texts` wrote them. Raises StoriesError for a line that is no text, and as
-    `check_texts`.
+    """Texts as `write_texts` wrote them. Raises StoriesError for a file that is missing, not UTF-8 or holds no
+    text, a line that is no text, and as `check_texts`.
     """
     rows = []
-    for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(read_utf8(path, StoriesError, "stories as JSON lines").split("\n"), 1):
+        if not line.strip():
+            continue
         try:
             row = json.loads(line)
             rows.append({name: row[name] for name in TEXTS})
@@ -317,6 +337,8 @@ def read_texts(path) -> pd.DataFrame:
             raise StoriesError(
                 f"{Path(path).name}, line {number}: not a text with {', '.join(TEXTS)} ({error})"
             ) from None
+    if not rows:
+        raise StoriesError(f"{Path(path).name}: holds no texts")
     return check_texts(pd.DataFrame(rows, columns=TEXTS))
 
 
@@ -335,6 +357,14 @@ def _levels(values, name):
     return values.where(values.isin(LEVELS[name]), "Other")
 
 
+def _text_id(value, where) -> int:
+    """A text's number, 1 or more. Raises StoriesError naming the place."""
+    number = _number(value)
+    if not (number >= 1 and number % 1 == 0):
+        raise StoriesError(f"{where}: {value!r} is not a whole number from 1 on")
+    return int(number)
+
+
 def _check_scores(sheet):
     for name in DIMENSIONS:
         for line, value in enumerate(sheet[name]):
@@ -343,7 +373,14 @@ def _check_scores(sheet):
 
 def _score(value, where):
     """A whole number from 1 to 5. Raises StoriesError naming the place."""
-    number = pd.to_numeric(value, errors="coerce")
-    if not (LOWEST <= number <= HIGHEST) or number != int(number) or isinstance(value, bool):
+    number = _number(value)
+    if not (LOWEST <= number <= HIGHEST and number % 1 == 0):
         raise StoriesError(f"{where}: {value!r} is not a whole number from {LOWEST} to {HIGHEST}")
     return float(number)
+
+
+def _number(value) -> float:
+    """A number, also one written as text; NaN for anything else."""
+    if isinstance(value, bool) or not np.isscalar(value):
+        return np.nan
+    return pd.to_numeric(value, errors="coerce")

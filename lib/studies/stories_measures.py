@@ -1,23 +1,26 @@
 """Stories: ratings by people and metrics of texts, whatever the source."""
 
 import hashlib
+import io
 import json
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from lib.files import write_csv_atomic
-from lib.paths import from_root
+from lib.files import read_utf8, sha256, write_csv_atomic
+from lib.paths import DATA, ROOT, from_root, shown
 from lib.sources import check_source
 from lib.studies import stories
 from lib.studies.stories import StoriesError
 from lib.studies.stories_stages import Stage
-from lib.textmetrics.creativity_index import LocalCorpus, dj_search, split
+from lib.textmetrics.creativity_index import DEPTH, LocalCorpus, dj_search, split
 from lib.textmetrics.ngram_model import NgramModel
 
 CACHE = "build/cache/stories"
+INFINI_GRAM = "infini-gram"  # as a value of params/stories.yaml's `corpus`
 
 
 def collect(
@@ -28,14 +31,30 @@ def collect(
     if check_source(source) == "archive":
         return Stage(stories.load_archive(mirror).ratings)
     if sheet:
-        read = pd.read_csv if str(sheet).endswith(".csv") else pd.read_excel
-        return Stage(stories.ratings_frame(read(sheet), texts))
+        return Stage(stories.ratings_frame(_sheet(from_root(sheet)), texts))
     if source == "endpoint":
         raise StoriesError(
             "no ratings yet: collect them with `python -m lib.survey serve --texts …/stories/texts.jsonl`, "
             "export the sheet, and name it in params/live.yaml (stories: {ratings_sheet: …})"
         )
     return Stage(demo_ratings(texts, rng))
+
+
+def _sheet(path) -> pd.DataFrame:
+    """The rows of a sheet (.csv or .xlsx). Raises StoriesError naming the file where it cannot be read as one."""
+    try:
+        if path.suffix == ".csv":
+            sheet = pd.read_csv(io.StringIO(read_utf8(path, StoriesError, "a sheet of ratings")))
+        else:
+            sheet = pd.read_excel(path)
+    except StoriesError:
+        raise
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise StoriesError(
+            f"{shown(path)}: cannot be read as a sheet of ratings ({type(error).__name__}); it should be the "
+            ".xlsx or .csv that `python -m lib.survey export` writes"
+        ) from None
+    return sheet.dropna(how="all")
 
 
 def demo_ratings(texts: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
@@ -63,8 +82,8 @@ def demo_ratings(texts: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
 def measure(p, texts: pd.DataFrame, *, source: str, mirror: str = "", cache: str = CACHE) -> Stage:
     """The seven metrics of every English story, columns story and METRICS: computed, or the archive's.
 
-    `p` holds the metrics' settings. What was computed is kept below `cache` by the content of texts and
-    settings.
+    `p` holds the metrics' settings. What was computed is kept below `cache` by the content of texts, settings,
+    reference corpus and code.
     """
     if check_source(source) == "archive":
         made = stories.load_archive(mirror).metrics
@@ -85,7 +104,8 @@ def measure(p, texts: pd.DataFrame, *, source: str, mirror: str = "", cache: str
             "tagger",
         )
     }
-    digest = hashlib.sha256(json.dumps([settings, list(own["text"])], sort_keys=True).encode()).hexdigest()
+    content = [settings, list(own["text"]), _behind(p)]
+    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
     path = Path(from_root(cache)) / f"metrics-{digest[:24]}.csv"
     if not path.is_file():
         write_csv_atomic(path, _measured(p, own, path.parent))
@@ -96,15 +116,14 @@ def reference(p):
     """The Creativity Index's reference corpus: a folder of texts, infini-gram's interface, or the demo's own
     corpus.
     """
-    if p.corpus == "infini-gram":
+    if p.corpus == INFINI_GRAM:
         from lib.textmetrics.infinigram import InfiniGramAPI
 
-        return SearchedCorpus(InfiniGramAPI().contains, p.shortest, p.longest)
-    return (
-        LocalCorpus.build_folder(from_root(p.corpus))
-        if p.corpus
-        else LocalCorpus.build(demo_corpus(p.corpus_texts))
-    )
+        return SearchedCorpus(InfiniGramAPI().contains, p.shortest)
+    depth = max(DEPTH, p.longest)
+    if p.corpus:
+        return LocalCorpus.build_folder(from_root(p.corpus), depth=depth)
+    return LocalCorpus.build(demo_corpus(p.corpus_texts), depth=depth)
 
 
 @dataclass(frozen=True)
@@ -113,11 +132,10 @@ class SearchedCorpus:
 
     contains: object
     shortest: int
-    longest: int
 
-    def matches(self, words) -> np.ndarray:
-        """matches[start], capped at `longest`."""
-        return dj_search(words, self.contains, self.shortest, self.longest)[0]
+    def matches(self, words, longest: int) -> np.ndarray:
+        """matches[start], capped at `longest`; those shorter than `shortest` are 0."""
+        return dj_search(words, self.contains, self.shortest, longest)[0]
 
 
 def demo_corpus(count: int) -> list[str]:
@@ -129,6 +147,17 @@ def demo_corpus(count: int) -> list[str]:
         write_story(authors[number % len(authors)], writing_prompt(400 + number), -1 - number)
         for number in range(count)
     ]
+
+
+def _behind(p) -> list[str]:
+    """sha256 of every file that the metrics depend on beside the texts: the code, and the reference corpus."""
+    files = [ROOT / "lib" / "embedding.py", Path(__file__), Path(__file__).with_name("stories_metrics.py")]
+    files += sorted((ROOT / "lib" / "textmetrics").glob("*.py"))
+    if not p.corpus or not p.perplexity_model:  # the demo's corpus is at work
+        files += [ROOT / "lib" / "simulate" / "stories.py", DATA / "simulated" / "stories.yaml"]
+    if p.corpus and p.corpus != INFINI_GRAM:
+        files += sorted(from_root(p.corpus).rglob("*.txt"))
+    return [sha256(path) for path in files]
 
 
 def _measured(p, own, folder) -> pd.DataFrame:
@@ -144,6 +173,8 @@ def _measured(p, own, folder) -> pd.DataFrame:
         list(own["text"]),
         corpus,
         scorer=scorer,
+        shortest=p.shortest,
+        longest=p.longest,
         vocabulary=p.vocabulary,
         tagger=p.tagger,
         length=p.template_length,

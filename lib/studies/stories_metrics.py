@@ -8,7 +8,7 @@ import pandas as pd
 
 from lib.studies.stories import METRICS
 from lib.textmetrics import TextError
-from lib.textmetrics.creativity_index import creativity_index, split
+from lib.textmetrics.creativity_index import LONGEST, SHORTEST, creativity_index, split
 from lib.textmetrics.diversity import ead, sbert_diversity, vocabulary_of
 from lib.textmetrics.perplexity import perplexity
 from lib.textmetrics.sentence_vectors import sentence_vectors
@@ -27,12 +27,13 @@ def compute_metrics(
     corpus=None,
     *,
     scorer=None,
+    shortest: int = SHORTEST,
+    longest: int = LONGEST,
     vocabulary: int | None = None,
     tagger: str = "spacy",
     length: int = TEMPLATE_LENGTH,
     top_n: int | None = TOP_TEMPLATES,
     tau: int = TAU,
-    as_released: bool = False,
     precision: str = "exact",
     cache=None,
     workers: int = 1,
@@ -42,12 +43,13 @@ def compute_metrics(
 
     Parameters
     ----------
-    corpus : reference of the Creativity Index, `LocalCorpus` or anything with matches(words); None: left out.
+    corpus : reference of the Creativity Index, `LocalCorpus` or anything with matches(words, longest); None: left
+        out.
+    shortest, longest : the range of L of the Creativity Index.
     scorer : language model of perplexity, anything with log_likelihoods(text); None: left out.
     vocabulary : V of EAD; None: the distinct words of these texts.
     tagger : of the text whose words the templates cover ("spacy", "perceptron", "nltk").
     length, top_n, tau : of templates.
-    as_released : CR-POS as the archive's script computed it, not as equation 4 defines it.
     precision, cache : of the sentence vectors (lib.textmetrics.sentence_vectors).
     workers : processes that share the tagging and embedding, each with one thread.
 
@@ -58,17 +60,17 @@ def compute_metrics(
         if not isinstance(text, str) or not text.strip():
             raise TextError(f"text {number}: the text is empty; a metric needs at least one word")
     settings = {
-        "syntax": dict(tagger=tagger, length=length, top_n=top_n, tau=tau, as_released=as_released),
+        "syntax": dict(tagger=tagger, length=length, top_n=top_n, tau=tau),
         "semantic": dict(precision=precision, cache=cache),
     }
     parts = [texts[start::workers] for start in range(max(1, min(workers, len(texts))))]
     if len(parts) > 1:
         with ProcessPoolExecutor(len(parts), mp_context=get_context("spawn")) as pool:
             waiting = [pool.submit(_read, part, settings, 1) for part in parts]
-            columns = _counted(texts, corpus, scorer, vocabulary)
+            columns = _counted(texts, corpus, scorer, (shortest, longest), vocabulary)
             found = [part.result() for part in waiting]
     else:
-        columns = _counted(texts, corpus, scorer, vocabulary)
+        columns = _counted(texts, corpus, scorer, (shortest, longest), vocabulary)
         found = [_read(parts[0], settings)]
     for name in found[0]:
         columns[name] = np.empty(len(texts))
@@ -93,7 +95,6 @@ def syntax(
     length: int = TEMPLATE_LENGTH,
     top_n: int | None = TOP_TEMPLATES,
     tau: int = TAU,
-    as_released: bool = False,
 ) -> dict:
     """cr_pos, template_rate, template_per_token: {metric: value[text]}.
 
@@ -104,7 +105,7 @@ def syntax(
     found = {name: np.empty(len(texts)) for name in ("cr_pos", "template_rate", "template_per_token")}
     for number, (own, parts) in enumerate(zip(tags, tag_sentences(texts), strict=True)):
         k = coverage(own, common_templates(parts, length=length, top_n=top_n, tau=tau))
-        found["cr_pos"][number] = cr_pos(own, as_released=as_released)
+        found["cr_pos"][number] = cr_pos(own)
         found["template_rate"][number] = template_rate(k)
         found["template_per_token"][number] = templates_per_token(k)
     return found
@@ -129,12 +130,12 @@ def lexical(texts, vocabulary: int | None = None) -> np.ndarray:
     return np.array([ead(own, size) for own in lowered])
 
 
-def _counted(texts, corpus, scorer, vocabulary) -> dict:
+def _counted(texts, corpus, scorer, lengths, vocabulary) -> dict:
     """What needs the words alone: {metric: value[text]}."""
     columns = {"ead": lexical(texts, vocabulary)}
     if corpus is not None:
         columns["creativity_index"] = np.array(
-            [creativity_index(corpus.matches(split(text))) for text in texts]
+            [creativity_index(corpus.matches(split(text), lengths[1]), *lengths) for text in texts]
         )
     if scorer is not None:
         columns["perplexity"] = np.array([perplexity(scorer.log_likelihoods(text)) for text in texts])

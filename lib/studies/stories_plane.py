@@ -18,6 +18,19 @@ class Plane(NamedTuple):
     share: np.ndarray
 
 
+def spread(positions, gap: float) -> np.ndarray:
+    """Positions for labels that would overlap: at least `gap` apart, in the order of positions[label], as near to
+    them as least squares allows (isotonic regression of what is left after the gaps)."""
+    from scipy.optimize import isotonic_regression
+
+    positions = np.asarray(positions, dtype=float)
+    order = np.argsort(positions, kind="stable")
+    steps = gap * np.arange(len(positions))
+    moved = np.empty(len(positions))
+    moved[order] = isotonic_regression(positions[order] - steps).x + steps
+    return moved
+
+
 def principal_plane(measures: pd.DataFrame, components: int = 2) -> Plane:
     """Principal components of the standardised ranks of measures[story, measure].
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import yaml
 
 from lib.asking import ask_all
 from lib.models import Request
+from lib.files import read_utf8, read_yaml
 from lib.models.replies import score_from_reply
 from lib.paths import DATA, from_root
 from lib.sources import check_source
@@ -30,13 +30,13 @@ class Stage:
 @functools.cache
 def prompts() -> dict:
     """The prompts by name (data/instruments/stories/prompts.yaml)."""
-    return yaml.safe_load((INSTRUMENTS / "prompts.yaml").read_text(encoding="utf-8"))
+    return read_yaml(INSTRUMENTS / "prompts.yaml")
 
 
 @functools.cache
 def dimensions() -> dict:
     """{dimension: {label, definition, it}}, in the paper's order."""
-    entries = yaml.safe_load((INSTRUMENTS / "dimensions.yaml").read_text(encoding="utf-8"))
+    entries = read_yaml(INSTRUMENTS / "dimensions.yaml")
     return {entry["id"]: entry for entry in entries}
 
 
@@ -112,13 +112,20 @@ def translation_request(p, row) -> Request:
 def planned(p, out: Path) -> dict:
     """{stage: requests} of a live run; a story that is not written yet is stood in for by one of usual
     length.
+
+    What counts is what these params ask for, whatever an earlier run with other authors or numbers has left in
+    `out`.
     """
-    table = Path(out) / "stories" / "texts.jsonl"
     plan, given = _plan(p, "endpoint", "")
     asked = [story_request(p, row) for row in plan if row["story"] not in given]
+    path = Path(out) / "stories" / "texts.jsonl"
+    there = stories.english(stories.read_texts(path)).to_dict("records") if path.is_file() else []
+    written = {(row["story"], row["author"], row["prompt"]): row["text"] for row in there}
     usual = " ".join(["word"] * max(p.words))
-    rows = [{**row, "language": "en", "text": given.get(row["story"], usual)} for row in plan]
-    texts = stories.read_texts(table) if table.is_file() else pd.DataFrame(rows, columns=stories.TEXTS)
+    rows = [{**row, "language": "en",
+             "text": given.get(row["story"]) or written.get((row["story"], row["author"], row["prompt"]), usual)}
+            for row in plan]
+    texts = pd.DataFrame(rows, columns=stories.TEXTS)
     stages = {"writing": asked, "judging": judge_requests(p, texts)}
     if p.translate:
         stages["translating"] = [
@@ -229,11 +236,8 @@ def _plan(p, source, mirror) -> tuple[list[dict], dict]:
     known = stories.english(stories.load_archive(mirror).texts)
     people = known[known["author"] == HUMAN].head(p.n_human)
     if p.prompts_file:
-        asked = [
-            line.strip()
-            for line in from_root(p.prompts_file).read_text(encoding="utf-8").splitlines()
-            if line.strip()
-        ]
+        content = read_utf8(from_root(p.prompts_file), StoriesError, "writing prompts, one a line")
+        asked = [line.strip() for line in content.splitlines() if line.strip()]
     else:
         asked = list(known.loc[known["author"] != HUMAN, "prompt"])
     needed = len(p.authors) * p.n_per_author

@@ -6,6 +6,7 @@ import re
 import pandas as pd
 
 from lib.models import InvalidReply, Parsed, Request, extract_json
+from lib.models.request import known
 from lib.params import read_yaml
 from lib.paths import DATA
 from lib.posg.criteria import holds
@@ -52,7 +53,7 @@ def generation_requests(p) -> list[Request]:
 
 def _request(p, model, case, track, condition, run) -> Request:
     tag = {"track": track, "model": model, "case": case, "condition": condition, "run": run, "round": 0}
-    return Request(model, messages(corpus()[case], condition), temperature=p.temperature[track],
+    return Request(model, messages(known(corpus(), case, "case"), condition), temperature=p.temperature[track],
                    max_tokens=p.max_tokens, seed=p.seed + run, sample=run - 1, tag=tag)
 
 
@@ -61,7 +62,8 @@ def repair_request(request: Request, text: str, problem: str) -> Request:
     chat = [*request.messages, {"role": "assistant", "content": text},
             {"role": "user", "content": prompts()["repair"].format(problem=problem)}]
     return Request(request.model, chat, temperature=request.temperature, max_tokens=request.max_tokens,
-                   seed=request.seed, sample=request.sample, tag={**request.tag, "round": request.tag["round"] + 1})
+                   seed=request.seed, sample=request.sample,
+                   tag={**request.tag, "round": request.tag["round"] + 1})
 
 
 def judge_requests(candidates: pd.DataFrame, documents: dict, *, judge: str, seed: int) -> list[Request]:
@@ -72,8 +74,8 @@ def judge_requests(candidates: pd.DataFrame, documents: dict, *, judge: str, see
         listed = "\n".join(f"- {name}: {words}" for name, words, _ in features(scenario) if words)
         user = prompts()["judge"].format(text=scenario.wording(row.condition), features=listed,
                                          model=documents[row.id])
-        made.append(Request(judge, [{"role": "user", "content": user}], temperature=0.0, max_tokens=2000, seed=seed,
-                            tag={"id": row.id, "case": row.case}))
+        made.append(Request(judge, [{"role": "user", "content": user}], temperature=0.0, max_tokens=2000,
+                            seed=seed, tag={"id": row.id, "case": row.case}))
     return made
 
 
@@ -100,8 +102,9 @@ def read_flags(text: str) -> Parsed:
     """The features a judge flags: {feature: kind}. Raises InvalidReply for anything else."""
     found = extract_json(text)
     flags = found.values.get("flags") if isinstance(found.values, dict) else None
-    if not isinstance(flags, list) or not all(isinstance(entry, dict) and isinstance(entry.get("feature"), str)
-                                              and entry.get("kind") in ("omission", "unsupported") for entry in flags):
+    if not isinstance(flags, list) or not all(
+            isinstance(entry, dict) and isinstance(entry.get("feature"), str)
+            and entry.get("kind") in ("omission", "unsupported") for entry in flags):
         raise InvalidReply("wrong shape", 'should be {"flags": [{"feature": …, "kind": "omission" or '
                                           '"unsupported"}]}')
     return Parsed({entry["feature"]: entry["kind"] for entry in flags}, found.repairs)
@@ -117,7 +120,7 @@ def read_python(text: str) -> tuple[str, str, str]:
 
 
 def read_json(text: str) -> tuple[dict | None, str, str]:
-    """(document, "strict" or "recovered", what recovery took): strict means that the whole reply is one JSON object.
+    """(document, "strict" or "recovered", what recovery took); strict: the whole reply is one JSON object.
     (None, "void", reason) where nothing can be recovered without guessing."""
     try:
         found = extract_json(text)

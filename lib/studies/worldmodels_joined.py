@@ -14,12 +14,14 @@ def joined(data, *, horizon: int, checklist: float, matches: str = "", semantic:
     data : candidates and games, as lib.studies.worldmodels_stages.load gives them; tracks it lacks give empty
     frames. matches, semantic : files of notebook 03; empty: measured here.
 
-    game : candidates with match_table's columns, semantic, checklist, bias_free. situational : with criteria_table's
-    coverage, precision, f1 and the same. cultural : those, and semantic_coverage, semantic_avoidance, states.
+    game : candidates with match_table's columns, semantic, checklist, bias_free. situational : with
+    criteria_table's coverage, precision, f1 and the same. cultural : those, and semantic_coverage,
+    semantic_avoidance, states.
     """
     candidates, games = data.candidates, data.games
     first = candidates[candidates["round"] == 0]
-    lane_2 = read_table(matches) if matches else match_table(first_pass(candidates, "game"), games, horizon=horizon)
+    lane_2 = read_table(matches) if matches else match_table(
+        first_pass(candidates, "game"), games, horizon=horizon)
     lane_3 = read_table(semantic) if semantic else semantic_table(first, games, checklist=checklist)
     short = lane_3[["id", "semantic", "checklist", "bias_free"]]
     long = lane_3.rename(columns={"coverage": "semantic_coverage", "avoidance": "semantic_avoidance"})

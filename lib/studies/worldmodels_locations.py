@@ -11,19 +11,19 @@ from lib.proportions import paired_deltas
 LEVELS = ("LOW", "HIGH", "EXT")
 
 
-def location_deltas(cultural: pd.DataFrame, value: str = "semantic") -> pd.DataFrame:
-    """deltas[case, model]: located minus anonymised, NaN where a condition has no candidate (Table 13)."""
+def location_deltas(cultural: pd.DataFrame) -> pd.DataFrame:
+    """deltas[case, model] of the semantic score: located minus anonymised, NaN where either lacks (Table 13)."""
     columns = {}
     for model, part in cultural.groupby("model", sort=False):
-        table = part.rename(columns={"case": "item"})[["item", "condition"]].assign(value=part[value])
+        table = part.rename(columns={"case": "item"})[["item", "condition"]].assign(value=part["semantic"])
         found = paired_deltas(table, "anonymised", "located")
         columns[model] = found.set_index("item")["delta"]
     return pd.DataFrame(columns).reindex(dict.fromkeys(cultural["case"]))
 
 
-def located_scores(cultural: pd.DataFrame, value: str = "semantic") -> pd.DataFrame:
-    """scores[case, model] with location, and `panel`, the mean over models that have one (Table 14)."""
-    wide = cultural[cultural["condition"] == "located"].pivot(index="case", columns="model", values=value)
+def located_scores(cultural: pd.DataFrame) -> pd.DataFrame:
+    """Semantic scores[case, model] with location, and `panel`, the mean over models that have one (Table 14)."""
+    wide = cultural[cultural["condition"] == "located"].pivot(index="case", columns="model", values="semantic")
     wide = wide.reindex(index=dict.fromkeys(cultural["case"]), columns=dict.fromkeys(cultural["model"]))
     return wide.assign(panel=wide.mean(axis=1))
 

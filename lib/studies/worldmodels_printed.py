@@ -17,8 +17,9 @@ CLAUDE, GPT, LLAMA, QWEN, DEEPSEEK = (
 MODELS = (CLAUDE, DEEPSEEK, GPT, LLAMA, QWEN)
 GAMES = tuple(f"G{i}" for i in range(1, 10))
 CASES = tuple(f"C{i}" for i in range(1, 15))
-LOCATIONS = ("original", "india", "china", "native_american", "anonymised")
 TOYS = ("T1.1", "T1.2", "T2.1", "T2.2", "T3.1", "T3.2", "T4.1", "T4.2", "T4.3", "T4.4")
+BLANK = {(LLAMA, "C5"), (LLAMA, "C10"), (QWEN, "C11")}  # Table 13's dashes
+LLMS, G6 = ("text-1", "corpus", "llms"), f"G6:{CLAUDE}"  # an address and a row that many rules name
 CULTURAL_RUNS = tuple(f"{model}:{condition}" for model in MODELS for condition in ("anonymised", "located"))
 
 
@@ -60,7 +61,8 @@ def derive(printed: pd.DataFrame) -> pd.DataFrame:
         nearest = float(np.clip(shown, low, high))
         agrees = abs(nearest - shown) <= half[rule.target] * (1 + 1e-9) + 1e-12
         rows.append([*rule.target, shown, nearest, low, high, agrees, rule.how])
-    return pd.DataFrame(rows, columns=["exhibit", "row", "column", "printed", "value", "lo", "hi", "agrees", "how"])
+    columns = ["exhibit", "row", "column", "printed", "value", "lo", "hi", "agrees", "how"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def _range(function, inputs, halves) -> tuple[float, float]:
@@ -76,12 +78,17 @@ def _range(function, inputs, halves) -> tuple[float, float]:
 def rules() -> list[Rule]:
     """Every rule, table by table."""
     return [*_tables_1_to_4(), *_tables_7_to_10(), *_tables_11_to_14(), *_counts_in_text(), *_means_in_text(),
-            *_appendix()]
+            *_appendix(), *_design(), *_gates_together(), *_semantics_by_case()]
 
 
 def harmonic(pair) -> float:
     """F1 of coverage and precision."""
     return 2 * pair[0] * pair[1] / pair.sum()
+
+
+def _over(exhibit, rows, column) -> tuple:
+    """The addresses of one column over some rows."""
+    return tuple((exhibit, row, column) for row in rows)
 
 
 def _sum(target, sources, how):
@@ -101,17 +108,17 @@ def _share(target, part, whole):
 
 
 def _tables_1_to_4():
-    t4 = lambda column: [("table-4", model, column) for model in MODELS]
+    t4 = lambda column: _over("table-4", MODELS, column)
     made = [
-        _sum(("table-1", "game", "lane1"), [("table-8", m, "lane1") for m in MODELS], "sum over LLMs, Table 8"),
-        _sum(("table-1", "game", "lane1_of"), [("table-8", m, "candidates") for m in MODELS], "sum, Table 8"),
-        _mean(("table-1", "game", "f1"), [("table-2", m, "f1") for m in MODELS], "mean of Table 2 (27 artifacts each)"),
-        _sum(("table-1", "game", "checklist"), [("table-8", m, "lane3") for m in MODELS], "sum, Table 8"),
+        _sum(("table-1", "game", "lane1"), _over("table-8", MODELS, "lane1"), "sum over LLMs, Table 8"),
+        _sum(("table-1", "game", "lane1_of"), _over("table-8", MODELS, "candidates"), "sum, Table 8"),
+        _mean(("table-1", "game", "f1"), _over("table-2", MODELS, "f1"), "mean of Table 2 (27 artifacts each)"),
+        _sum(("table-1", "game", "checklist"), _over("table-8", MODELS, "lane3"), "sum, Table 8"),
         _sum(("table-1", "situational", "lane1"), t4("pass"), "sum, Table 4"),
         _same(("table-1", "situational", "f1"), ("table-4", "all", "f1")),
         _sum(("table-1", "situational", "checklist"), t4("checklist"), "sum, Table 4"),
-        _sum(("table-1", "cultural", "lane1"), [("table-11", r, "lane1") for r in CULTURAL_RUNS], "sum, Table 11"),
-        _sum(("table-1", "cultural", "checklist"), [("table-11", r, "lane3") for r in CULTURAL_RUNS], "sum, Table 11"),
+        _sum(("table-1", "cultural", "lane1"), _over("table-11", CULTURAL_RUNS, "lane1"), "sum, Table 11"),
+        _sum(("table-1", "cultural", "checklist"), _over("table-11", CULTURAL_RUNS, "lane3"), "sum, Table 11"),
         _mean(("table-1", "cultural", "f1"), [("table-5", "cultural:mean_f1", c) for c in CASES], "mean, Table 5"),
         _mean(("table-1", "cultural", "semantic_mean"), [("table-5", "cultural:mean_semantic", c) for c in CASES],
               "mean, Table 5"),
@@ -121,8 +128,10 @@ def _tables_1_to_4():
     for row in ("1", "2", "3", "all"):
         made.append(_share(("table-3", row, "first_pass_percent"), ("table-3", row, "first_pass_valid"),
                            ("table-3", row, "first_pass_of")))
-    for column in ("validate", "probe", "pass", "n", "checklist", "bias_free"):
+    for column in ("validate", "probe", "pass", "checklist", "bias_free"):
         made.append(_sum(("table-4", "all", column), t4(column), "sum over LLMs"))
+    balanced = [("table-5", "situational:first_pass", f"S{i}") for i in range(1, 10)]
+    made.append(_sum(("table-4", "all", "n"), balanced, "sum over S1 to S9, Table 5"))
     for column in ("coverage", "precision", "f1"):
         made.append(Rule(("table-4", "all", column), (*t4("n"), *t4(column)),
                          lambda v: v[:5] @ v[5:] / v[:5].sum(), "mean over LLMs, weighted by n"))
@@ -141,7 +150,7 @@ def _tables_7_to_10():
         made.append(Rule(("table-10", model, "lane1_percent"), (("table-10", model, "lane1"),),
                          lambda v: 100 * v[0] / 27, "of 27"))
     for column in ("validate", "probe", "lane1"):
-        made.append(_sum(("table-10", "all", column), [("table-10", m, column) for m in MODELS], "sum over LLMs"))
+        made.append(_sum(("table-10", "all", column), _over("table-10", MODELS, column), "sum over LLMs"))
     made.append(Rule(("table-10", "all", "lane1_percent"), (("table-10", "all", "lane1"),),
                      lambda v: 100 * v[0] / 135, "of 135"))
     return made
@@ -161,19 +170,19 @@ def _tables_11_to_14():
             made.append(Rule(t12(f"{kind}_delta"), (t12(f"{kind}_located"), t12(f"{kind}_anonymised")),
                              lambda v: v[0] - v[1], "with location minus anonymised"))
         made.append(_same(t12("self_f1"), ("table-11", f"{model}:located", "self_f1")))
-    blank = {(LLAMA, "C5"), (LLAMA, "C10"), (QWEN, "C11")}
     for case in CASES:
-        others = [("table-13", case, m) for m in (GPT, LLAMA, CLAUDE, QWEN) if (m, case) not in blank]
+        others = [("table-13", case, m) for m in (GPT, LLAMA, CLAUDE, QWEN) if (m, case) not in BLANK]
         made.append(_mean(("table-13", case, DEEPSEEK), others, "mean of the other LLMs (Table 12, caption)"))
-        made.append(_mean(("table-14", case, "panel"), [("table-14", case, m) for m in MODELS], "mean of the five"))
+        five = [("table-14", case, m) for m in MODELS]
+        made.append(_mean(("table-14", case, "panel"), five, "mean of the five"))
     return made
 
 
 def _counts_in_text():
-    t1, tiers = (lambda track, column: ("table-1", track, column)), [("text-3", "tiers", t) for t in
-                                                                     ("toy", "game", "situational", "cultural")]
+    t1 = lambda track, column: ("table-1", track, column)
+    tiers = [("text-3", "tiers", tier) for tier in ("toy", "game", "situational", "cultural")]
     sizes = [t1(track, "lane1_of") for track in ("game", "situational", "cultural")]
-    exact = [("table-2", m, "exact") for m in MODELS]
+    exact = _over("table-2", MODELS, "exact")
     others = tuple(("table-4", m, "pass") for m in (LLAMA, QWEN, DEEPSEEK))
     made = [_sum((text, "corpus", "scenarios"), tiers, "sum of the tiers") for text in ("text-abstract", "text-1")]
     made += [_sum(target, sizes, "sum over tracks, Table 1") for target in (
@@ -188,11 +197,11 @@ def _counts_in_text():
         _same(("text-abstract", "game", "exact_of"), t1("game", "lane1")),
         Rule(("text-5", "game", "outputs_per_llm"),
              (("text-5", "game", "games"), ("text-5", "game", "requests_per_pair")), np.prod, "games x requests"),
-        Rule(("text-5", "game", "outputs"), (("text-5", "game", "outputs_per_llm"), ("text-1", "corpus", "llms")),
+        Rule(("text-5", "game", "outputs"), (("text-5", "game", "outputs_per_llm"), LLMS),
              np.prod, "outputs per LLM x LLMs"),
         Rule(("text-5", "cultural", "world_models"),
              (("text-5", "cultural", "scenarios"), ("text-5", "cultural", "prompt_conditions"),
-              ("text-5", "cultural", "outputs_per_cell"), ("text-1", "corpus", "llms")), np.prod,
+              ("text-5", "cultural", "outputs_per_cell"), LLMS), np.prod,
              "scenarios x conditions x outputs x LLMs"),
         *[_same(("text-5", "lane1", track), t1(track, "lane1")) for track in ("game", "situational", "cultural")],
         *[_same(("text-6", "game", column), ("table-3", "all", source)) for column, source in (
@@ -203,17 +212,17 @@ def _counts_in_text():
         *[_same(("text-6", f"situational:{m}", "lane1"), ("table-4", m, "pass")) for m in (CLAUDE, GPT)],
         Rule(("text-6", "situational", "lane1_others_least"), others, np.min, "least of the three, Table 4"),
         Rule(("text-6", "situational", "lane1_others_most"), others, np.max, "most of the three, Table 4"),
-        _sum(("text-6", "cultural", "strict"), [("table-11", r, "strict") for r in CULTURAL_RUNS], "sum, Table 11"),
+        _sum(("text-6", "cultural", "strict"), _over("table-11", CULTURAL_RUNS, "strict"), "sum, Table 11"),
         _same(("text-6", "cultural", "strict_of"), t1("cultural", "lane1_of")),
         _same(("text-6", "game", "valid"), t1("game", "lane1")),
         Rule(("text-6", "game", "not_exact"), (("text-6", "game", "valid"), ("text-6", "game", "exact")),
              lambda v: v[0] - v[1], "valid less exact"),
-        Rule(("text-6", "game", "pairs"), (("text-1", "corpus", "llms"), ("text-5", "game", "games")), np.prod,
+        Rule(("text-6", "game", "pairs"), (LLMS, ("text-5", "game", "games")), np.prod,
              "LLMs x games"),
         *[_same(("text-6", "game", column), t1("game", column)) for column in ("checklist", "checklist_of")],
-        *[_same(("text-6", "situational", column), t1("situational", column)) for column in ("checklist",)],
-        _sum(("text-6", "cultural", "checklist"), [("table-11", r, "lane3") for r in CULTURAL_RUNS], "sum, Table 11"),
-        Rule(("text-6", "location", "llms_lower_f1"), tuple(("table-12", m, "f1_delta") for m in MODELS),
+        _same(("text-6", "situational", "checklist"), t1("situational", "checklist")),
+        _sum(("text-6", "cultural", "checklist"), _over("table-11", CULTURAL_RUNS, "lane3"), "sum, Table 11"),
+        Rule(("text-6", "location", "llms_lower_f1"), _over("table-12", MODELS, "f1_delta"),
              lambda v: float((v < 0).sum()), "negative differences, Table 12", True),
     ]
     return made
@@ -225,24 +234,26 @@ def _means_in_text():
     made = [_same((text, game, "mean_f1"), case(game)) for text in ("text-6", "text-A.1")
             for game in ("G2", "G9", "G4", "G7")]
     made += [
-        _same(("text-6", f"game:{CLAUDE}", "mean_precision"), ("table-2", CLAUDE, "precision")),
-        _same(("text-6", f"game:{CLAUDE}", "mean_f1"), ("table-2", CLAUDE, "f1")),
+        *[_same(("text-6", f"game:{CLAUDE}", f"mean_{column}"), ("table-2", CLAUDE, column))
+          for column in ("precision", "f1")],
         _same(("text-6", f"game:{CLAUDE}", "artifacts_valid"), ("table-8", CLAUDE, "lane1")),
-        _mean(("text-6", "game", "mean_within_pair_sd"), [("table-6", m, "mean_sd") for m in MODELS], "mean, Table 6"),
+        _mean(("text-6", "game", "mean_within_pair_sd"), _over("table-6", MODELS, "mean_sd"), "mean, Table 6"),
         Rule(("text-6", "stochastic_fraction", "p"),
-             (("text-6", "stochastic_fraction", "rho"), ("text-5", "game", "games")), spearman_p, "two-sided p of this rho with nine games, by Student's t"),
+             (("text-6", "stochastic_fraction", "rho"), ("text-5", "game", "games")), spearman_p,
+             "two-sided p of this rho with nine games, by Student's t"),
         *[_same(("text-6", track, "mean_f1"), ("table-1", track, "f1")) for track in ("situational", "cultural")],
         _same(("text-6", "cultural", "mean_semantic"), ("table-1", "cultural", "semantic_mean")),
-        *[_same(("text-6", f"situational:{CLAUDE}", c), ("table-4", CLAUDE, c)) for c in ("coverage", "precision")],
+        *[_same(("text-6", f"situational:{CLAUDE}", column), ("table-4", CLAUDE, column))
+          for column in ("coverage", "precision")],
         *[_same(("text-6", f"situational:{m}", "stochastic"), ("text-A.2", f"situational:{m}", "stochastic"))
           for m in (CLAUDE, GPT)],
         *[_same((text, row, f"{kind}_delta"), ("table-12", QWEN, f"{kind}_delta"))
           for text, row in (("text-6", f"location:{QWEN}"), ("text-B.4", QWEN)) for kind in ("semantic", "f1")],
     ]
     for column in ("precision", "coverage"):
-        sources = tuple(("table-4", m, column) for m in four)
-        made += [Rule(("text-6", "situational:four", f"{column}_least"), sources, np.min, "least of four, Table 4"),
-                 Rule(("text-6", "situational:four", f"{column}_most"), sources, np.max, "most of four, Table 4")]
+        sources = _over("table-4", four, column)
+        made += [Rule(("text-6", "situational:four", f"{column}_{end}"), sources, function,
+                      f"{end} of four, Table 4") for end, function in (("least", np.min), ("most", np.max))]
     return made
 
 
@@ -253,45 +264,123 @@ def spearman_p(pair) -> float:
 
 
 def _appendix():
-    t9 = lambda game, models: tuple(("table-9", m, f"{game}:f1") for m in models)
-    toy_f1 = tuple(("table-7", t, "f1") for t in TOYS)
+    toy_f1 = _over("table-7", TOYS, "f1")
     states = lambda case, model, place: ("table-15", f"{case}:{model}", place)
-    bias = tuple(("table-11", r, "bias_free") for r in CULTURAL_RUNS)
+    bias = _over("table-11", CULTURAL_RUNS, "bias_free")
     made = [
         _same(("text-A.1", "S4", "first_pass"), ("table-5", "situational:first_pass", "S4")),
         _same(("text-A.1", "C7", "mean_f1"), ("table-5", "cultural:mean_f1", "C7")),
         _same(("text-A.1", "C7", "lane1_pass"), ("table-5", "cultural:lane1_pass", "C7")),
         _same(("text-A.1", "C7", "lane1_of"), ("text-A.1", "cultural", "n_per_case")),
-        _same(("text-B.1", "T2.2", "f1"), ("table-7", "T2.2", "f1")),
-        _same(("text-B.1", "T2.2", "precision"), ("table-7", "T2.2", "precision")),
-        Rule(("text-B.1", "toy", "exact"), toy_f1, lambda v: float((v > 0.999).sum()), "F1 of 1.00, Table 7", True),
-        Rule(("text-B.1", "toy", "sub_perfect"), toy_f1, lambda v: float((v < 0.999).sum()), "F1 below 1, Table 7",
-             True),
-        _same(("text-B.2", "game", "lane1"), ("table-1", "game", "lane1")),
-        _same(("text-B.2", "game", "checklist"), ("table-1", "game", "checklist")),
-        _sum(("text-B.2", "game", "bias_free"), [("table-8", m, "bias_free") for m in MODELS], "sum, Table 8"),
-        _same(("text-B.2", CLAUDE, "coverage"), ("table-8", CLAUDE, "coverage")),
-        _same(("text-B.2", CLAUDE, "f1"), ("table-8", CLAUDE, "f1")),
+        *[_same(("text-B.1", "T2.2", column), ("table-7", "T2.2", column)) for column in ("f1", "precision")],
+        Rule(("text-B.1", "toy", "exact"), toy_f1, lambda v: float((v > 0.999).sum()),
+             "F1 of 1.00, Table 7", True),
+        Rule(("text-B.1", "toy", "sub_perfect"), toy_f1, lambda v: float((v < 0.999).sum()),
+             "F1 below 1, Table 7", True),
+        *[_same(("text-B.2", "game", column), ("table-1", "game", column)) for column in ("lane1", "checklist")],
+        _sum(("text-B.2", "game", "bias_free"), _over("table-8", MODELS, "bias_free"), "sum, Table 8"),
+        *[_same(("text-B.2", CLAUDE, column), ("table-8", CLAUDE, column)) for column in ("coverage", "f1")],
         *[Rule(("text-B.2", row, f"f1_{end}"), sources, function, "over Table 9")
-          for row, sources in ((GPT, tuple(("table-9", GPT, f"{g}:f1") for g in GAMES)), ("G2", t9("G2", MODELS)),
-                               ("G6", t9("G6", MODELS))) for end, function in (("least", np.min), ("most", np.max))],
+          for row, sources in ((GPT, tuple(("table-9", GPT, f"{game}:f1") for game in GAMES)),
+                               *((game, _over("table-9", MODELS, f"{game}:f1")) for game in ("G2", "G6")))
+          for end, function in (("least", np.min), ("most", np.max))],
         *[_same(("text-B.4", c, "panel"), ("table-14", c, "panel")) for c in ("C4", "C5")],
         Rule(("text-B.4", f"missing:{QWEN}", "unparseable_located"), (("table-11", f"{QWEN}:located", "lane3"),),
              lambda v: 14 - v[0], "14 less those that reached Lane 3, Table 11"),
         Rule(("text-C", "cultural", "flags_least"), bias, lambda v: 14 - v.max(), "14 less bias-free, Table 11"),
         Rule(("text-C", "cultural", "flags_most"), bias, lambda v: 14 - v.min(), "14 less bias-free, Table 11"),
-        Rule(("text-C", "locations", "pairs"), (("text-1", "corpus", "llms"), ("text-C", "locations", "conditions")),
+        Rule(("text-C", "locations", "pairs"), (LLMS, ("text-C", "locations", "conditions")),
              lambda v: 2 * v[0] * v[1], "two cases x LLMs x conditions"),
         _same(("text-C", f"C9:{GPT}", "states_located"), states("C9", GPT, "original")),
         *[_same((text, f"C13:{LLAMA}", f"states_{place}"), states("C13", LLAMA, place))
           for text in ("text-6", "text-C") for place in ("india", "native_american")],
         _same(("text-C", f"C13:{QWEN}", "states_china"), states("C13", QWEN, "china")),
-        _same(("text-6", f"G6:{CLAUDE}", "states"), ("figure-2", f"G6:{CLAUDE}", "states")),
-        Rule(("figure-2", f"G6:{CLAUDE}", "states"),
-             tuple(("figure-2", f"G6:{CLAUDE}", column) for column in ("type_states", "bid_levels", "tie_states")),
+        _same(("text-6", G6, "states"), ("figure-2", G6, "states")),
+        Rule(("figure-2", G6, "states"),
+             tuple(("figure-2", G6, column) for column in ("type_states", "bid_levels", "tie_states")),
              lambda v: 1 + v[0] + v[0] * (v[1] ** 2 - v[1]) + 3 * v[2],
              "start, value states, an ending for each unequal pair of bids, ties with two endings each", True),
     ]
+    return made
+
+
+def _design():
+    """Counts that the design fixes: so many models, cases, runs and conditions."""
+    games = ("text-5", "game", "games")
+    per_pair, runs = ("text-5", "game", "requests_per_pair"), ("1", "2", "3")
+    product = lambda target, *sources, how: Rule(target, sources, np.prod, how)
+    made = [product(("table-3", run, "first_pass_of"), LLMS, games, how="LLMs x games") for run in runs]
+    made += [_same(("table-3", run, "final_of"), ("table-3", run, "first_pass_of")) for run in runs]
+    made += [_same(("table-8", m, "candidates"), ("text-5", "game", "outputs_per_llm")) for m in MODELS]
+    how = "Lane 2a is for those that pass the probe (caption)"
+    made += [_same(("table-4", m, "n"), ("table-4", m, "probe"), how) for m in MODELS]
+    made += [_same(("table-1", track, "checklist_of"), ("table-1", track, "lane1_of"))
+             for track in ("game", "situational", "cultural")]
+    made += [_same(("text-6", track, "checklist_of"), ("table-1", track, "checklist_of"))
+             for track in ("situational", "cultural")]
+    made += [
+        _same(("table-1", "cultural", "lane1_of"), ("text-5", "cultural", "world_models")),
+        product(("text-A.1", "game", "n_per_case"), LLMS, per_pair, how="LLMs x runs"),
+        product(("text-A.1", "situational", "attempts_per_case"), LLMS,
+                ("text-5", "situational", "generations_at_most"), how="LLMs x generations"),
+        product(("text-A.1", "cultural", "n_per_case"), LLMS, ("text-5", "cultural", "prompt_conditions"),
+                how="LLMs x conditions"),
+        _same(("text-A.1", "S4", "first_pass_of"), ("text-A.1", "situational", "attempts_per_case")),
+        _same(("text-abstract", "corpus", "llms"), LLMS),
+        *[_same(("text-5", track, column), ("text-3", "tiers", track)) for track, column in (
+            ("game", "games"), ("situational", "scenarios"), ("cultural", "scenarios"))],
+        _same(("text-B.1", "toy", "cases"), ("text-3", "tiers", "toy")),
+        _same(("text-B.2", "game", "first_pass"), ("text-5", "game", "outputs")),
+        _same(("text-7", "lane2a", "depth"), ("text-5", "lane2a", "transitions")),
+        _same(("text-C", "cultural", "flags_of"), ("text-5", "cultural", "scenarios")),
+        _same(("text-C", "game", "bias_free"), ("text-B.2", "game", "bias_free")),
+        _same(("text-C", f"C9:{GPT}", "terminals_located"), ("text-6", f"C9:{GPT}", "terminals_located")),
+        _same(("text-C", f"C13:{LLAMA}", "path_india"), ("text-6", f"C13:{LLAMA}", "path_india")),
+        product(("figure-2", G6, "tie_states"), ("figure-2", G6, "type_states"), ("figure-2", G6, "bid_levels"),
+                how="a tie for each value state and equal pair of bids"),
+    ]
+    return made
+
+
+def _gates_together():
+    """`overall` counts who passes several gates; the gates' counts fix it where all but one pass everybody."""
+    both = lambda v: v[:-1].sum() - (len(v) - 2) * v[-1]
+    how = "passes of the one gate that does not pass all"
+    gates = ("lane1", "lane3", "bias_free")
+    made = [Rule(("table-7", t, "overall"), tuple(("table-7", t, gate) for gate in gates), np.min,
+                 "all gates pass") for t in TOYS]
+    made += [Rule(("table-8", m, "overall"), tuple(("table-8", m, c) for c in (*gates, "candidates")), both, how)
+             for m in MODELS]
+    for model in MODELS:
+        anonymised, located = (f"{model}:{condition}" for condition in ("anonymised", "located"))
+        self_f1 = (("table-11", run, "self_f1") for run in (anonymised, located))
+        made.append(_same(*self_f1, "one number a model"))
+        # DeepSeek's runs, and these two, lose candidates at both gates
+        full = [run for run in (anonymised, located)
+                if model != DEEPSEEK and run not in (f"{LLAMA}:anonymised", f"{QWEN}:located")]
+        for run in full:
+            counts = ("table-11", run, "lane1"), ("table-11", run, "lane3"), ("text-5", "cultural", "scenarios")
+            made.append(Rule(("table-11", run, "overall"), counts, both, how))
+    return made
+
+
+def _semantics_by_case():
+    """Tables 13 and 14 hold every cell's semantic score: with location, and less the difference without."""
+    def without_location(v):  # scores, then as many differences
+        return np.mean(v[:len(v) // 2] - v[len(v) // 2:])
+
+    made = []
+    for model in (CLAUDE, DEEPSEEK, GPT, LLAMA):  # Qwen's anonymised C11 is in neither table
+        cases = [c for c in CASES if (model, c) not in BLANK]
+        made.append(Rule(("table-11", f"{model}:anonymised", "semantic"),
+                         tuple((table, c, model) for table in ("table-14", "table-13") for c in cases),
+                         without_location, "mean of Table 14 less Table 13"))
+    for case in CASES:
+        if not any(case == blank for _, blank in BLANK):
+            made.append(Rule(("table-5", "cultural:mean_semantic", case),
+                             tuple((table, case, m) for table in ("table-14", "table-13") for m in MODELS),
+                             lambda v: np.mean(np.concatenate([v[:5], v[:5] - v[5:]])),
+                             "mean of Table 14 and of Table 14 less Table 13, ten candidates"))
     return made
 
 
@@ -302,20 +391,3 @@ def extreme_pairs(printed: pd.DataFrame) -> dict[str, int]:
     shown = table[table["value"].notna()]
     return {"printed": len(shown), "missing": len(table) - len(shown),
             **{level: int((shown["note"] == level).sum()) for level in ("EXT", "HIGH", "LOW")}}
-
-
-def possible_semantics(scores, most: int = 16) -> pd.DataFrame:
-    """Which whole-number ratios k/n, n <= most, a printed score could be the square root of, rounded to four
-    decimals and then, halves up, to the three that are printed (2/3 is printed as .817).
-
-    Returns score, k, n for the smallest fitting n of each score, NaN where none fits. Nearly every entry of
-    Table 14 fits, which shows that the semantic score is the geometric mean of coverage and an avoidance of
-    one; the arithmetic and the harmonic mean would give other numbers.
-    """
-    rows = []
-    for score in sorted(set(np.round(scores, 3))):
-        fits = [(n, k) for n in range(1, most + 1) for k in range(n + 1)
-                if abs(np.floor(round(np.sqrt(k / n), 4) * 1000 + 0.5 + 1e-9) / 1000 - score) < 1e-9]
-        n, k = min(fits, default=(np.nan, np.nan))
-        rows.append([score, k, n])
-    return pd.DataFrame(rows, columns=["score", "k", "n"])

@@ -108,21 +108,23 @@ def table_3(game: pd.DataFrame) -> pd.DataFrame:
 
 
 def table_4(situational: pd.DataFrame) -> pd.DataFrame:
-    """Rows models and `all`: validate, probe, pass, n, coverage, precision, f1, checklist, bias_free. `situational`
-    joins criteria_table (coverage, precision, f1) and semantic_table (checklist, bias_free) to the candidates."""
+    """Rows models and `all`: validate, probe, pass, n, coverage, precision, f1, checklist, bias_free.
+    `situational` joins criteria_table (coverage, precision, f1) and semantic_table (checklist, bias_free) to
+    the candidates."""
     rows = {}
     for model, part in [*situational.groupby("model", sort=False), ("all", situational)]:
         scored = part[part["probe"]]
-        rows[model] = {"validate": part["contract"].sum(), "probe": part["probe"].sum(), "pass": part["lane1"].sum(),
-                       "n": len(scored), **scored[["coverage", "precision", "f1"]].mean(),
+        rows[model] = {"validate": part["contract"].sum(), "probe": part["probe"].sum(),
+                       "pass": part["lane1"].sum(), "n": len(scored),
+                       **scored[["coverage", "precision", "f1"]].mean(),
                        "checklist": (scored["checklist"] == True).sum(),  # noqa: E712  (missing counts as no)
                        "bias_free": (scored["bias_free"] == True).sum()}  # noqa: E712
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
 def table_6(valid: pd.DataFrame, games: dict[str, POSG], *, horizon: int) -> pd.DataFrame:
-    """Rows models: mean_sd and median_range of F1 within a model-game pair, equivalent: pairs whose runs are all the
-    same game under other names. Pairs with fewer than two valid runs say nothing."""
+    """Rows models: mean_sd and median_range of F1 within a model-game pair, equivalent: pairs whose runs are all
+    the same game under other names. Pairs with fewer than two valid runs say nothing."""
     rows = {}
     for model, part in valid.groupby("model", sort=False):
         scores = part.pivot(index="case", columns="run", values="f1")
@@ -130,7 +132,8 @@ def table_6(valid: pd.DataFrame, games: dict[str, POSG], *, horizon: int) -> pd.
         same = [len(ids) > 1 and all(_same(games[a], games[b], horizon) for a, b in itertools.combinations(ids, 2))
                 for ids in triples]
         rows[model] = {"mean_sd": np.nanmean(within_pair_sd(scores)),
-                       "median_range": np.nanmedian(scores.max(axis=1) - scores.min(axis=1)), "equivalent": sum(same)}
+                       "median_range": np.nanmedian(scores.max(axis=1) - scores.min(axis=1)),
+                       "equivalent": sum(same)}
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
@@ -140,8 +143,9 @@ def _same(first: POSG, second: POSG, horizon: int) -> bool:
 
 
 def table_7(*, horizon: int) -> pd.DataFrame:
-    """Rows toy cases: lane1, coverage, precision, f1, lane3, bias_free, overall (1 or 0). A case without an authored
-    candidate is scored with its reference under random names, which a sound evaluator cannot tell apart."""
+    """Rows toy cases: lane1, coverage, precision, f1, lane3, bias_free, overall (1 or 0). A case without an
+    authored candidate is scored with its reference under random names, which a sound evaluator cannot tell
+    apart."""
     from lib.posg.lanes import lane_one
     from lib.posg.model import relabel
     from lib.posg.scenarios import tier
@@ -151,20 +155,20 @@ def table_7(*, horizon: int) -> pd.DataFrame:
         candidate = scenario.candidate or relabel(scenario.game, np.random.default_rng(number))
         match, sound = compare(scenario.game, candidate, horizon=horizon), lane_one(candidate.document()).valid
         ends = any(state in candidate.terminals for state in candidate.depths())
-        rows[case] = {"lane1": int(sound), "coverage": match.coverage, "precision": match.precision, "f1": match.f1,
-                      "lane3": int(ends), "bias_free": 1, "overall": int(sound and ends)}
+        rows[case] = {"lane1": int(sound), "coverage": match.coverage, "precision": match.precision,
+                      "f1": match.f1, "lane3": int(ends), "bias_free": 1, "overall": int(sound and ends)}
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
 def table_8(game: pd.DataFrame) -> pd.DataFrame:
-    """Rows models: candidates, lane1, coverage, f1 (fallback), lane3, bias_free, overall. `game` joins match_table and
-    semantic_table to all first-pass candidates."""
+    """Rows models: candidates, lane1, coverage, f1 (fallback), lane3, bias_free, overall. `game` joins match_table
+    and semantic_table to all first-pass candidates."""
     rows = {}
     for model, part in game.groupby("model", sort=False):
         passes = part["checklist"] == True  # noqa: E712
         rows[model] = {"candidates": len(part), "lane1": part["lane1"].sum(),
-                       "coverage": part["fallback_coverage"].mean(), "f1": part["fallback_f1"].mean(), "lane3": passes.sum(),
-                       "bias_free": (part["bias_free"] == True).sum(),  # noqa: E712
+                       "coverage": part["fallback_coverage"].mean(), "f1": part["fallback_f1"].mean(),
+                       "lane3": passes.sum(), "bias_free": (part["bias_free"] == True).sum(),  # noqa: E712
                        "overall": (part["lane1"] & passes).sum()}
     return pd.DataFrame.from_dict(rows, orient="index")
 
@@ -210,7 +214,8 @@ def table_12(runs: pd.DataFrame) -> pd.DataFrame:
         without, named = runs.loc[f"{model}:anonymised"], runs.loc[f"{model}:located"]
         rows[model] = {"semantic_anonymised": without["semantic"], "semantic_located": named["semantic"],
                        "semantic_delta": named["semantic"] - without["semantic"], "f1_anonymised": without["f1"],
-                       "f1_located": named["f1"], "f1_delta": named["f1"] - without["f1"], "self_f1": named["self_f1"]}
+                       "f1_located": named["f1"], "f1_delta": named["f1"] - without["f1"],
+                       "self_f1": named["self_f1"]}
     return pd.DataFrame.from_dict(rows, orient="index")
 
 

@@ -31,6 +31,7 @@ from lib.studies.worldmodels import (
     repair_request,
 )
 
+USUAL_MODEL = "word " * 1500  # a model of usual length, for estimates
 LANES = [*KEYS, "parse", "recovery", "contract", "probe", "lane1", "problem"]
 
 
@@ -129,7 +130,7 @@ def semantic_table(candidates: pd.DataFrame, games: dict[str, POSG], *, checklis
 
 
 def flags(candidates: pd.DataFrame, documents: dict, ask, *, judge: str, seed: int) -> tuple[pd.DataFrame, object]:
-    """(flags, stage report): what the judge flags in each candidate; columns id, case, feature, flag ("" for none).
+    """(flags, stage report): what the judge flags in each candidate; columns id, case, feature, flag ("": none).
 
     A reply that stays unreadable leaves its candidate's flags missing (NaN).
     """
@@ -141,6 +142,20 @@ def flags(candidates: pd.DataFrame, documents: dict, ask, *, judge: str, seed: i
             flag = reply.parsed.get(name, "") if reply.valid else None
             rows.append([request.tag["id"], request.tag["case"], name, flag])
     return pd.DataFrame(rows, columns=["id", "case", "feature", "flag"]), result.report
+
+
+def planned(p, out) -> dict:
+    """{stage: requests} of a live run; a model that is not written yet is stood in for by one of usual length.
+
+    Repairs hang on what comes and are not counted; the ceiling holds for them as for every call.
+    """
+    asked = generation_requests(p)
+    flagged = pd.DataFrame([[candidate_id(request.tag), *(request.tag[key] for key in KEYS[1:])]
+                            for request in asked if request.tag["track"] == "cultural"], columns=KEYS)
+    path = from_root(out) / "worldmodels" / "models.jsonl"
+    written = read_documents(path) if path.is_file() else {}
+    documents = {name: written.get(name, USUAL_MODEL) for name in flagged["id"]}
+    return {"generating": asked, "flagging": judge_requests(flagged, documents, judge=p.judge, seed=p.seed)}
 
 
 def presence_table(candidates: pd.DataFrame, games: dict[str, POSG]) -> pd.DataFrame:
@@ -208,7 +223,7 @@ def demo(tracks: tuple = TRACKS) -> SimpleNamespace:
 
 
 def load(candidates: str = "", documents: str = "", tracks: tuple = TRACKS) -> SimpleNamespace:
-    """candidates, documents and games of some tracks from the files of notebook 02; the demo's where none is named."""
+    """candidates, documents and games of some tracks from the files of notebook 02; without them, the demo's."""
     if not candidates:
         return demo(tracks)
     table, texts = read_table(candidates), read_documents(documents)

@@ -19,13 +19,13 @@ import secrets
 from datetime import UTC, datetime
 from pathlib import Path
 
-import yaml
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, JSONResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from lib.files import read_yaml
 from lib.paths import DATA
 from lib.studies.stories import StoriesError
 from lib.survey import SurveyError
@@ -110,8 +110,8 @@ def create_app(store: Store) -> Starlette:
 @functools.cache
 def form() -> dict:
     """Everything the page shows, in both languages: wording, qualities, questions with their options."""
-    wording = yaml.safe_load((INSTRUMENTS / "form.yaml").read_text(encoding="utf-8"))
-    entries = yaml.safe_load((INSTRUMENTS / "dimensions.yaml").read_text(encoding="utf-8"))
+    wording = read_yaml(INSTRUMENTS / "form.yaml")
+    entries = read_yaml(INSTRUMENTS / "dimensions.yaml")
     qualities = {
         "en": [{name: entry[name].strip() for name in ("id", "label", "definition")} for entry in entries],
         "it": [{"id": entry["id"], **entry["it"]} for entry in entries],

@@ -130,7 +130,9 @@ class Store:
         Raises SurveyError for a score that is missing or no whole number from 1 to 5, or a story that is not
         its own.
         """
-        values = [_rating(name, (scores or {}).get(name)) for name in DIMENSIONS]
+        if not isinstance(scores, dict):
+            raise SurveyError("scores should be an object: a whole number for each dimension", "scores")
+        values = [_rating(name, scores.get(name)) for name in DIMENSIONS]
         with self._open() as database:
             self._session(database, token)
             text = database.execute(
@@ -242,7 +244,7 @@ class Store:
 
 def _answer(name, value) -> str:
     if name == "age":
-        if isinstance(value, bool) or not str(value).strip().isdigit() or not ADULT <= int(value) <= OLDEST:
+        if isinstance(value, bool) or not str(value).strip().isdecimal() or not ADULT <= int(value) <= OLDEST:
             raise SurveyError(f"age should be a whole number from {ADULT} to {OLDEST}, not {value!r}", "age")
         return str(int(value))
     if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_ANSWER:

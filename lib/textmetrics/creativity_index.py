@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lib.files import write_text_atomic
+from lib.files import read_utf8, write_text_atomic
 from lib.textmetrics import TextError
 from lib.textmetrics.suffix_array import END, PAD, SuffixArray
 
@@ -97,6 +97,10 @@ def dj_search(
     return matches, asked
 
 
+class NoWords(TextError):
+    """A reference corpus without a single word."""
+
+
 class LocalCorpus:
     """A reference corpus on this machine: its words, and a suffix array over them."""
 
@@ -107,25 +111,29 @@ class LocalCorpus:
     def build(cls, texts, *, depth: int = DEPTH) -> "LocalCorpus":
         """Index texts (an iterable of strings); phrases do not run from one text into the next.
 
-        Raises TextError where there is no word at all.
+        Raises NoWords where there is no word at all.
         """
         vocabulary, parts = {}, []
         for text in texts:
             numbers = [vocabulary.setdefault(word, len(vocabulary) + 1) for word in split(text)]
             parts.append(np.array([*numbers, END], dtype=np.int32))
         if not vocabulary:
-            raise TextError("the reference corpus holds no words")
+            raise NoWords("the reference corpus holds no words")
         return cls(vocabulary, SuffixArray.build(np.concatenate(parts), depth))
 
     @classmethod
     def build_folder(cls, folder, *, depth: int = DEPTH) -> "LocalCorpus":
-        """Index all .txt files below a folder, in the order of their names. Raises TextError where there are
-        none.
+        """Index all .txt files below a folder, in the order of their names.
+
+        Raises TextError where there are none, none holds a word, or one is not UTF-8.
         """
         paths = sorted(Path(folder).rglob("*.txt"))
         if not paths:
             raise TextError(f"{folder}: no .txt files to index as a reference corpus")
-        return cls.build((path.read_text(encoding="utf-8", errors="replace") for path in paths), depth=depth)
+        try:
+            return cls.build((read_utf8(path, TextError, "a text of the corpus") for path in paths), depth=depth)
+        except NoWords:
+            raise NoWords(f"{folder}: its .txt files hold no words; a reference corpus needs some") from None
 
     def save(self, folder) -> Path:
         """Write vocabulary and index into `folder` and return it."""

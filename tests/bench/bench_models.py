@@ -1,6 +1,6 @@
 """Talking to models: calls a second, memory, and how fast a finished stage starts again.
 
-    python tests/bench/bench_models.py [--calls 6000] [--few 10000] [--many 200000]
+    python tests/bench/bench_models.py [--calls 9000] [--few 10000] [--many 200000]
 
 The server (in a process of its own) answers at once with a judge's reply of usual size. The peer is the bare
 `openai.AsyncOpenAI` client with the same requests and concurrency, which keeps nothing.
@@ -52,7 +52,8 @@ PROMPT = (
     "Analyse this creature. " + "It has limbs, skin and habits that fill a description of usual length. " * 80
 )
 CONCURRENCY = 32
-MARKS = {"calls a second": 400, "growth of memory": 1.10, "seconds to resume 9,000": 2.0}
+MARKS = {"calls a second": 400, "calls a second, long": 400, "growth of memory": 1.10,
+         "seconds to resume 9,000": 2.0}
 
 
 def judge_requests(count, start=0):
@@ -158,20 +159,23 @@ async def _bare(url, count):
 
 
 def peak_megabytes(url, path, count):
-    """Peak resident memory (MB) of a process that runs a stage of `count` and then reads every reply."""
+    """(peak resident memory in MB, seconds of the stage) of a process that runs a stage of `count` and then reads
+    every reply."""
     done = subprocess.run(
         [sys.executable, __file__, "--memory", url, str(path), str(count)],
         check=True,
         capture_output=True,
         text=True,
     )
-    return float(done.stdout)
+    megabytes, seconds = map(float, done.stdout.split())
+    return megabytes, seconds
 
 
 def memory_child(url, path, count):
-    """Run a stage, read all replies, print the peak resident memory in MB."""
+    """Run a stage, read all replies, print the peak resident memory in MB and the stage's seconds."""
     import resource
 
+    began = time.perf_counter()
     with Ledger(path) as ledger:
         result = run_stage(
             judge_requests(count),
@@ -179,15 +183,16 @@ def memory_child(url, path, count):
             ledger,
             parse=partial(labels_from_reply, features=FEATURES),
         )
+        seconds = time.perf_counter() - began
         departures = sum(sum(reply.parsed.values()) for reply in result.replies)
     if departures != count * sum(i % 3 == 0 for i in range(len(FEATURES))):
         raise RuntimeError("replies were lost")
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, seconds)
 
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--calls", type=int, default=6000)
+    parser.add_argument("--calls", type=int, default=9000)
     parser.add_argument("--few", type=int, default=10_000)
     parser.add_argument("--many", type=int, default=200_000)
     parser.add_argument("--serve", type=int, help=argparse.SUPPRESS)
@@ -212,19 +217,18 @@ def main(arguments=None):
         again = stage_seconds(url, folder / "resume.sqlite", 9000)
         measured["seconds to resume 9,000"] = again
         print(f"a finished stage of 9,000 calls started again: {again:.2f} s")
-        few = peak_megabytes(url, folder / "few.sqlite", options.few)
-        began = time.perf_counter()
-        many = peak_megabytes(url, folder / "many.sqlite", options.many)
-        measured["growth of memory"] = many / few
-        rate = options.many / (time.perf_counter() - began)
+        few, _ = peak_megabytes(url, folder / "few.sqlite", options.few)
+        many, seconds = peak_megabytes(url, folder / "many.sqlite", options.many)
+        measured["growth of memory"], rate = many / few, options.many / seconds
+        measured["calls a second, long"] = rate
         print(
             f"peak memory for {options.few:,} replies {few:.0f} MB, for {options.many:,} {many:.0f} MB; "
-            f"ratio {many / few:.2f}; {rate:,.0f} replies a second, with reading"
+            f"ratio {many / few:.2f}; {rate:,.0f} judge calls a second over all of them"
         )
     failed = [
         name
         for name, mark in MARKS.items()
-        if (measured[name] < mark if name == "calls a second" else measured[name] > mark)
+        if (measured[name] < mark if name.startswith("calls a second") else measured[name] > mark)
     ]
     for name in failed:
         print(f"below the mark: {name} is {measured[name]:.2f}, should be {MARKS[name]:g}")

@@ -86,7 +86,9 @@ FRAME = {
 
 @pytest.fixture(scope="session")
 def out(tmp_path_factory):
-    """A finished run of one study with two notebooks; numbers are those that the paper prints, or nearly."""
+    """A finished run of one study with two notebooks, its numbers those that the paper prints or nearly, and of
+    the chapter across, which has no paper.
+    """
     folder = tmp_path_factory.mktemp("run")
     table = published("alienbench")
     table = table[(table["exhibit"] == "table-7") & (table["column"] == "alpha")]
@@ -117,7 +119,8 @@ def out(tmp_path_factory):
             code("put", cell, 5, shown(f"{ROOT}/data")),
             prose(
                 "exercise",
-                "## Exercise\n\nWould a copy help?\n\n<details><summary>Solution</summary>\n\nNo: *copies* "
+                "## Exercise\n\nWould a *copy* raise $\\rho$ in `a_b`?\n\n<details>"
+                "<summary>Solution</summary>\n\nNo: *copies* "
                 "agree."
                 "\n</details>",
             ),
@@ -131,8 +134,15 @@ def out(tmp_path_factory):
             study="alienbench",
         ),
     }
+    books = {f"alienbench/{name}": book for name, book in books.items()}
+    books["across/01_designs"] = notebook(
+        prose("intro", "# 1 · Five designs"),
+        code("setup", SETUP[1].replace("alienbench", "across"), 1),
+        code("put", "page.cell('across-alpha', 'a', 'alpha', alpha(ratings))", 2),
+        study="across",
+    )
     for name, book in books.items():
-        path = folder / "notebooks" / "alienbench" / f"{name}.ipynb"
+        path = folder / "notebooks" / f"{name}.ipynb"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(book), encoding="utf-8")
     columns = [
@@ -169,14 +179,15 @@ def out(tmp_path_factory):
     beyond = [
         ["alienbench", "beyond", "a", "b", 0.51234, None, None, None, "", "data", "alienbench/05_more", 2]
     ]
+    across = [["across", "across-alpha", "a", "alpha", 0.5, None, None, None, "", "data", "across/01_designs", 2]]
     paths = []
-    for name, lines in (("04_agreement", made), ("05_more", beyond)):
-        paths.append(
-            write_csv_atomic(
-                folder / "cells" / "alienbench" / f"{name}.csv", pd.DataFrame(lines, columns=columns)
-            )
-        )
-    assert verify(["released", "alienbench", str(folder), *map(str, paths)]) == 0
+    for name, lines in (
+        ("alienbench/04_agreement", made),
+        ("alienbench/05_more", beyond),
+        ("across/01_designs", across),
+    ):
+        paths.append(write_csv_atomic(folder / "cells" / f"{name}.csv", pd.DataFrame(lines, columns=columns)))
+    assert verify(["released", "alienbench,across", str(folder), *map(str, paths)]) == 0
     body = pd.DataFrame({"alpha": ["0.91"]}, index=["Total"])
     write_table(Table("Table 7", "Agreement.", body), folder / "tables" / "alienbench", "table-07")
     figure = folder / "figures" / "alienbench" / "figure_1_radar.png"

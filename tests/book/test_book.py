@@ -8,6 +8,8 @@ import pytest
 
 from lib.book.gather import BookError, gather, study_facts
 from lib.book.numbers import Numbers
+from lib.book.pages import _question
+from lib.book.reference import first_sentence
 from lib.book.site import Sources, build
 from lib.paths import ROOT
 
@@ -94,13 +96,28 @@ def test_the_study_page_holds_question_figure_table_and_counts(built):
         and "<b>Table 7.</b> Agreement." in text
     )
     assert re.search(r"class='bar' role='img' aria-label='derived \d+, no data \d+'", text)
+    key = re.search(r"<table class='key'>.*?</table>", text, re.S)[0]
+    assert key.count("<tr><th><a") == key.count("class='s ") >= 1, "each chosen number says what it is"
     assert "beyond" in text, "numbers that the paper does not print are listed too"
+
+
+def test_a_chapter_without_a_paper_has_its_page_and_no_verdicts(built):
+    texts = {
+        page: (built.index.parent / page).read_text(encoding="utf-8")
+        for page in ("index.html", "studies/across.html", "verification.html", "numbers/across/across-alpha.html")
+    }
+    article = re.search(r"<article.*?</article>", texts["studies/across.html"], re.S)[0]
+    assert "across-alpha" in article and "class='bar'" not in article and "every number" not in article
+    assert "1 study of machine creativity" in texts["index.html"]
+    assert "1 notebook · 1 number<" in texts["index.html"]
+    assert "<option value='across'>" not in texts["verification.html"]
+    assert "not printed" in texts["numbers/across/across-alpha.html"]
 
 
 def test_no_path_of_the_machine_and_formulas_as_mathml(built):
     text = (built.index.parent / "notebooks/alienbench/04_agreement.html").read_text(encoding="utf-8")
     assert str(ROOT) not in text and "build/x.csv" in text
-    assert text.count("<math") == 2 and "\\frac" not in text
+    assert text.count("<math") == 3 and "\\frac" not in text
 
 
 def test_a_second_build_parses_only_what_changed(built, out, library):
@@ -125,9 +142,42 @@ def test_the_exercises_are_gathered(out, library):
     source = Sources(gather("released", out), library).files()["exercises.md"]
     assert (
         "04_agreement.html#cell-exercise" in source
-        and "Would a copy help?" in source
+        and "Would a copy raise <math" in source
+        and "<mi>&#x003C1;</mi>" in source
+        and "</math> in <code>a_b</code>?</span>" in source
         and "copies" not in source
     )
+
+
+@pytest.mark.parametrize(
+    "text, shown",
+    [
+        ("## Exercise\n\nOf 2 * 3 * 4, *why*?", "Of 2 * 3 * 4, why?"),
+        ("## Exercise 1\n\n[There](x) < `a*b*c`\n<details>No</details>", "There &lt; <code>a*b*c</code>"),
+        ("## Exercise\n\n" + "word " * 60, " ".join(["word"] * 48) + " …"),
+    ],
+)
+def test_an_exercise_opens_with_its_question(text, shown):
+    assert _question(text) == shown
+
+
+def test_a_page_knows_its_place_and_pages_outside_share_a_side_bar(built):
+    root = built.index.parent
+    bars = {
+        page: re.search(r'<nav class="bd-links.*?</nav>', (root / page).read_text(encoding="utf-8"), re.S)[0]
+        for page in (
+            "notebooks/alienbench/04_agreement.html",
+            "notebooks/alienbench/05_more.html",
+            "numbers/alienbench/table-7.html",
+            "numbers/alienbench/table-3.html",
+            "api/agreement.html",
+        )
+    }
+    current = {page: re.findall(r'class="toctree-l2 current', bar) for page, bar in bars.items()}
+    assert [len(found) for found in current.values()] == [1, 1, 0, 0, 0]
+    first, second, table, other, module = bars.values()
+    assert first != second and table == other
+    assert "../../verification.html" in table and '"../verification.html' in module
 
 
 def test_numbers_carry_their_verdicts(out, library):
@@ -138,6 +188,20 @@ def test_numbers_carry_their_verdicts(out, library):
     assert rows["total"].makers == ("lib.agreement.krippendorff_alpha",)
     beyond = numbers.exhibits["alienbench"]["beyond"][0]
     assert (beyond.status, beyond.computed, beyond.makers) == ("", "0.5123", ("lib.agreement.cohen_kappa",))
+
+
+@pytest.mark.parametrize(
+    "doc, first",
+    [
+        ("", ""),
+        ("One line.", "One line."),
+        ("What it\nholds (it\nwraps). More of it.\n\nElse.", "What it holds (it wraps)."),
+        ("Without a stop\n\nElse.", "Without a stop"),
+        ("At 97.5 % of e.g. ten. More.", "At 97.5 % of e.g. ten."),
+    ],
+)
+def test_a_module_is_listed_with_its_whole_first_sentence(doc, first):
+    assert first_sentence(doc) == first
 
 
 def test_without_a_run_the_command_says_what_to_do(tmp_path):

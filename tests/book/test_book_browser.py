@@ -38,7 +38,8 @@ def browser():
 
     options = webdriver.ChromeOptions()
     options.binary_location = chromium
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1300,1000"):
+    alone = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"  # every other host is out of reach
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1300,1000", alone):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "SEVERE"})
     session = webdriver.Chrome(options=options, service=Service(driver))
@@ -166,6 +167,29 @@ def test_a_phone_shows_every_page_without_scrolling_sideways(browser, site):
             assert browser.execute_script("return document.documentElement.scrollWidth") <= 390, page
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_no_column_hides_at_the_width_of_a_laptop(browser, site):
+    for page in ("verification", "numbers/alienbench/table-3", "studies/alienbench"):
+        browser.get(f"{site}/{page}.html")
+        browser.refresh()
+        hidden = browser.execute_script(
+            "const cells = document.querySelectorAll('table.numbers td, table.numbers th, table.verdicts td');"
+            "const hides = each => each.scrollWidth > each.clientWidth + 1"
+            " || each.getBoundingClientRect().right > innerWidth;"
+            "return [...cells].filter(hides)"
+            ".map(each => each.textContent)"
+        )
+        assert hidden == [], page
+
+
+def test_a_long_note_unfolds(browser, site):
+    browser.get(f"{site}/verification.html#exhibit=table-3")
+    browser.refresh()
+    note = one(browser, "#rows details.note")
+    folded = note.size["height"]
+    note.find_element("css selector", "summary").click()
+    assert note.size["height"] > folded
 
 
 def test_the_dark_is_dark_and_marks_stay_readable(browser, site):

@@ -8,9 +8,9 @@ import pytest
 from games import ANCHOR, PLAYERS, game, ratings
 
 from lib.studies.metanym import SUBJECTIVE, MetanymError, build_game
-from lib.studies.metanym_components import (RATINGS, anchored_cosine, atom_table, components,
-                                            consistency_table,
-                                            factual_matrix, joint_intervals, joint_replicates)
+from lib.studies.metanym_components import (RATINGS, anchored_cosine, apart_weights, atom_table, check_scale,
+                                            components, consistency_table, factual_matrix, joint_intervals,
+                                            joint_replicates, undefined)
 from lib.studies.metanym_contest import (adjacent_resolved, ballast_table, contest, guards_hold, leaderboard,
                                          leaderboard_intervals, leaderboard_replicates, line_up,
                                          near_zero_edge,
@@ -273,3 +273,24 @@ def test_ballast_table_compares_compositions():
     assert (seats.loc[ANCHOR] == 7).all()
     deviation = np.abs(seats[2] - seats["all"]).mean()
     assert guards.at[2, "deviation"] == pytest.approx(deviation) and guards.at[2, "swing"] == 0
+
+
+def test_weights_that_keep_each_groups_number_of_draws():
+    owner = np.array([0, 2, 2, 0, 0, 1])
+    weights = apart_weights(owner, 400, np.random.default_rng(0))
+    for group, size in ((0, 3), (1, 1), (2, 2)):
+        assert (weights[:, owner == group].sum(axis=1) == size).all()
+    assert np.abs(weights.mean(axis=0) - 1).max() < 0.15 and weights[:, 0].max() == 3
+
+
+def test_a_game_without_a_scale_is_refused_and_what_is_undefined_is_said():
+    flat = ratings()
+    flat.loc[flat.evaluator == "fay", ["beauty", "intelligence", "distinctness", "length", "structure"]] = 7
+    build = {"anchor_model": ANCHOR, "evaluators": PLAYERS, "targets": PLAYERS[1:]}
+    said = undefined(build_game(flat, **build))
+    assert said.endswith("from fay (beauty, intelligence, distinctness, length, structure, collapsed)")
+    assert undefined(game()) == "" and check_scale(game()) is None
+    with pytest.raises(MetanymError, match="reference pinned at 7: consistency"):
+        check_scale(game(anchors=(7,)))
+    with pytest.raises(MetanymError, match="the anchor ann keeps no order of archetypes"):
+        check_scale(build_game(flat.assign(**{axis: flat[axis].where(flat.evaluator != ANCHOR, 7) for axis in SUBJECTIVE}), **build))

@@ -52,6 +52,9 @@ def test_an_estimate_by_stage_and_model():
             "most": 3 * (prompt * 2 + 100 * 10) / 1e6,
         }
     )
+    # more than `max_tokens` is never expected of a reply
+    longer = estimate(stages, prices, expected_tokens={"m": 1000, "free": 20}).loc[("generate", "m")]
+    assert longer["completion_tokens"] == 300 and longer["cost"] == longer["most"]
     assert frame.loc[("total", ""), "calls"] == 5
     assert math.isnan(frame.loc[("total", ""), "most"]) and frame.loc[("total", ""), "cost"] > 0
 

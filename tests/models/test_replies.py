@@ -1,6 +1,7 @@
 """Replies as judges really send them: mended where that invents nothing, else void with a reason."""
 
 import json
+import time
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from lib.models.errors import InvalidReply
 from lib.models.items import items_from_reply
-from lib.models.json_text import mend
+from lib.models.mending import mend
 from lib.models.replies import (
     as_label,
     as_number,
@@ -280,3 +281,29 @@ def test_items_with_a_wrong_shape():
         items_from_reply('[{"name": "a", "x": 1}, {"x": 2}]', 2, {"x": (1, 5)})
     with pytest.raises(InvalidReply, match="missing: a list"):
         items_from_reply('{"x": 1}', 2, {"x": (1, 5)})
+
+
+@pytest.mark.parametrize("unit", [
+    "\n", " ,\n", ":", "<think>", "</think>", "<answer>", "[x ", "{x ", '{"a":1,}', "{'a':1}", '[ "a" ', "{# x\n",
+    "/* c */", '```json\n{"a":1}\n```\n', '{"symmetry": ', "'", '"', "\\", "[NaN,"])
+@pytest.mark.parametrize("before", ["", '{"a": [', "score"])
+def test_no_reply_takes_longer_than_its_length_deserves(unit, before):
+    """Thirty times this length is the most that is read; a step that grows with its square takes minutes here."""
+    text = before + unit * (30_000 // len(unit))
+    began = time.process_time()
+    for read in (partial(labels_from_reply, features=FEATURES), partial(score_from_reply, lo=1, hi=10)):
+        with pytest.raises(InvalidReply):
+            read(text)
+    assert time.process_time() - began < 2
+
+
+def test_a_reply_beyond_all_measure_is_void_at_once():
+    whole = json.dumps(said(dict.fromkeys(FEATURES, True)))
+    assert labels_from_reply(whole + " " * 900_000, FEATURES).values["habitat"] is True
+    with pytest.raises(InvalidReply, match="too long: 1,000,... characters; at most 1,000,000 are read"):
+        labels_from_reply("x" * 1_000_010 + whole, FEATURES)
+
+
+def test_a_pile_of_pieces_is_no_answer():
+    with pytest.raises(InvalidReply, match="malformed: more than 100 pieces"):
+        labels_from_reply('{"a": 1,}' * 101, FEATURES)

@@ -1,15 +1,21 @@
 """A request's name follows from what is sent and the sample's index, and from nothing else."""
 
 import hashlib
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lib.connections import Query
 from lib.models.errors import RequestError
 from lib.models.names import same_model
-from lib.models.request import Request, canonical_json
+from lib.models.request import Request, canonical_json, known
+from lib.params import study_params
+from lib.studies import alienbench_requests, create_requests, worldmodels
+from lib.studies.alienbench import KEYS
 
 MESSAGES = [{"role": "user", "content": "Describe it."}]
 
@@ -134,3 +140,23 @@ def test_canonical_json_does_not_depend_on_the_order_of_keys(value):
 )
 def test_which_names_are_one_model(asked, answered, expected):
     assert same_model(asked, answered) is expected
+
+
+def test_an_id_that_params_misspell_is_named_before_anything_is_asked():
+    """Each study's request builders look ids up in the instruments; the mistake would make every reply void."""
+    p = SimpleNamespace(**study_params("alienbench"))
+    options = {"seed": 1, "temperature": 1.0, "max_tokens": 10}
+    with pytest.raises(RequestError, match="condition or wording 'basline' is not known: did you mean 'baseline'"):
+        alienbench_requests.generation_requests(p.subjects, {"basline": 2}, **options)
+    generations = pd.DataFrame([["g", "m", "baseline", 0]], columns=KEYS[:4])
+    with pytest.raises(RequestError, match="feature 'simmetry' is not known: did you mean 'symmetry'"):
+        alienbench_requests.judge_requests(generations, ["text"], p.judges, max_tokens=10, features=["simmetry"])
+    worlds = SimpleNamespace(**study_params("worldmodels"))
+    worlds.games = ["G10"]
+    with pytest.raises(RequestError, match="case 'G10' is not known: did you mean 'G1'"):
+        worldmodels.generation_requests(worlds)
+    with pytest.raises(RequestError, match="runs: subject 'gtp' is not known: did you mean 'gpt'"):
+        create_requests.generation_requests([Query(0, "a", "r", "b", "?")], {"gpt": {"model": "m"}},
+                                            {"gtp": {"original": 1}}, seed=1, n_resamples=1)
+    with pytest.raises(RequestError, match="thing 'x' is not known: there are one, two"):
+        known({"one": 1, "two": 2}, "x", "thing")

@@ -11,10 +11,12 @@ from types import SimpleNamespace
 import pytest
 from loopback import Loopback, completion
 
+import lib.models
+import lib.page
 from lib.models import Budget, BudgetError, Endpoint, Ledger, Request, run_stage
 from lib.params import study_params
 from lib.paths import ROOT
-from lib.shards import Shard, ShardError, ask_share, merge
+from lib.shards import NO_STAGE, Shard, ShardError, ask_share, main, merge
 
 REQUESTS = [
     Request("m", [{"role": "user", "content": f"number {i}"}], sample=i, max_tokens=5) for i in range(40)
@@ -146,7 +148,7 @@ def test_a_notebook_is_run_up_to_its_first_stage(tmp_path):
         "source": "simulated",
         **{name: given[name] for name in names},
     }
-    folder = tmp_path / "ledgers" / "shards" / "alienbench_01_generate"
+    folder = tmp_path / "ledgers" / "shards" / "alienbench_01_generate" / "1"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     for arguments in (
         ["ask", notebook, json.dumps(values), str(folder), "0/2"],
@@ -168,3 +170,67 @@ def test_a_notebook_is_run_up_to_its_first_stage(tmp_path):
         SimpleNamespace(**given), source="simulated", profile="demo", out=tmp_path
     )
     assert made.report.total("requests") == made.report.total("from_ledger") > 100
+
+
+TWO_STAGES = """
+import lib.models
+from lib.models import Endpoint, Ledger, Request
+with Ledger(out + "/ledgers/main.sqlite") as kept:
+    ask = lambda label, texts: lib.models.run_stage(
+        [Request("m", [{"role": "user", "content": text}], sample=i, max_tokens=5)
+         for i, text in enumerate(texts)],
+        Endpoint(address, key_env=None), kept, label=label, progress=False)
+    first = ask("first", [f"number {i}" for i in range(12)])
+    second = ask("second", [f"{reply.text}, and?" for reply in first.replies])
+open(out + "/end", "a").write("reached")
+"""
+
+
+@pytest.fixture
+def two(tmp_path, monkeypatch):
+    """A notebook of two stages and its shards' jobs, run in this process; what they replace is put back."""
+    cells = [("address = out = ''", ["parameters"]), (TWO_STAGES, [])]
+    notebook = tmp_path / "01_two.ipynb"
+    notebook.write_text(
+        json.dumps(
+            {"cells": [{"cell_type": "code", "metadata": {"tags": t}, "source": source} for source, t in cells]}
+        )
+    )
+    for name in ("close", "save_csv", "save_figure", "save_tables"):
+        monkeypatch.setattr(lib.page.Page, name, getattr(lib.page.Page, name))
+    monkeypatch.chdir(tmp_path)
+
+    def job(*arguments):
+        monkeypatch.setattr(lib.models, "run_stage", run_stage)
+        return main([str(argument) for argument in arguments])
+
+    with Loopback() as server:
+        values = json.dumps({"address": server.url, "out": str(tmp_path)})
+        folder = tmp_path / "ledgers" / "shards" / "two"
+        yield SimpleNamespace(
+            folder=folder,
+            server=server,
+            merge=lambda stage: job("merge", folder / stage),
+            ask=lambda stage, shard: job("ask", notebook, values, folder / stage, shard),
+        )
+
+
+def test_a_later_stage_is_split_too_when_the_one_before_is_merged(two, tmp_path):
+    asked = []
+    for stage in "1234":
+        two.server.log.clear()
+        assert two.ask(stage, "0/2") == two.ask(stage, "1/2") == two.merge(stage) == 0
+        asked.append(len(two.server.log))
+    assert asked == [12, 12, 0, 0]
+    marks = [(two.folder / stage / "merged.done").read_text() for stage in "1234"]
+    assert marks == ["", "", NO_STAGE, NO_STAGE]
+    assert (tmp_path / "end").read_text() == "reached" * 2, "by the third stage's; the fourth's see its mark"
+    with Ledger(tmp_path / "ledgers" / "main.sqlite", readonly=True) as whole:
+        assert len(whole) == 24
+
+
+def test_a_later_stage_asks_nothing_for_the_one_before(two, capsys):
+    assert two.ask("1", "0/2") == two.merge("1") == 0
+    two.server.log.clear()
+    assert two.ask("2", "0/2") == 1
+    assert "error: " in capsys.readouterr().err and two.server.log == []

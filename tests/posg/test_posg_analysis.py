@@ -1,5 +1,6 @@
 """Structure, criteria, annotation, bisimulation, planning."""
 
+import itertools
 import math
 
 import numpy as np
@@ -9,13 +10,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from posg_games import chain, pennies, random_game, table
 
-from lib.posg.annotation import AnnotationError, adjudicate, annotator_kappa, faults, flag_quality
-from lib.posg.bisimulation import endings_of, quotient, same_behaviour
+from lib.posg.annotation import (
+    AnnotationError,
+    adjudicate,
+    annotator_kappa,
+    blank_sheet,
+    faults,
+    flag_quality,
+    read_sheet,
+)
+from lib.posg.bisimulation import endings_of, quotient, quotient_or_none, same_behaviour, signature
 from lib.posg.criteria import CriterionError, criteria_features, criteria_reference, endings, holds, mentions, semantics
 from lib.posg.features import multiset_agreement
 from lib.posg.match import compare
 from lib.posg.model import PosgError, relabel
 from lib.posg.planning import (
+    chances,
     channel_capacity,
     empowerment,
     planning_regret,
@@ -155,6 +165,44 @@ def test_annotations_that_cannot_be_used():
                    pd.DataFrame(columns=["case", "feature", "label"]))
 
 
+def handed_out():
+    return pd.DataFrame({"case": "C1", "text": "A dinner, at a place.", "feature": list("ab"), "words": ["a host", "a law"]})
+
+
+def filled(tmp_path, **changes):
+    sheet = blank_sheet(handed_out()).assign(first=["must", "must"], second=["must", "must_not"], third=["", "plausible"])
+    path = tmp_path / "sheet.csv"
+    sheet.assign(**changes).to_csv(path, index=False)
+    return path
+
+
+def test_a_filled_in_sheet_is_adjudicated(tmp_path):
+    annotations_, third = read_sheet(filled(tmp_path), handed_out())
+    assert adjudicate(annotations_, third)[["label", "settled"]].values.tolist() == [["must", "agreed"], ["plausible", "adjudicated"]]
+    assert blank_sheet(handed_out())[["first", "second", "third"]].eq("").all().all()
+
+
+@pytest.mark.parametrize("changes, said", [
+    ({"second": ["must", ""]}, "sheet.csv, line 3: second is '', should be one of must"),
+    ({"feature": ["a", "a"]}, "C1, a is listed twice"), ({"feature": ["a", "z"]}, "C1, z is listed and is not a feature"),
+    ({"case": ["C1", "C9"]}, "is listed"),
+])
+def test_a_sheet_that_cannot_be_used_is_one_clear_error(tmp_path, changes, said):
+    with pytest.raises(AnnotationError, match=said):
+        read_sheet(filled(tmp_path, **changes), handed_out())
+
+
+def test_a_file_that_is_no_sheet_is_named(tmp_path):
+    with pytest.raises(AnnotationError, match="none.csv: not a sheet"):
+        read_sheet(tmp_path / "none.csv", handed_out())
+    (tmp_path / "other.csv").write_text("case,feature\nC1,a\n")
+    with pytest.raises(AnnotationError, match="lacks the column"):
+        read_sheet(tmp_path / "other.csv", handed_out())
+    blank_sheet(handed_out()).iloc[:1].assign(first="must", second="must").to_csv(tmp_path / "short.csv", index=False)
+    with pytest.raises(AnnotationError, match="C1, b is listed nowhere"):
+        read_sheet(tmp_path / "short.csv", handed_out())
+
+
 def test_faults_and_flags_by_hand():
     labels = pd.DataFrame({"case": "C1", "feature": list("abcd"), "label": ["must", "must_not", "plausible", "must"]})
     present = pd.DataFrame({"case": "C1", "feature": list("abcd"), "present": [False, True, True, True]})
@@ -221,10 +269,35 @@ def test_quotient_is_idempotent_and_no_larger(seed):
 
 
 def test_too_many_actions_are_named():
-    wide = table(("one",), "a", ["b"], {"a": ((tuple(f"x{i}" for i in range(9)),),
-                                            {(f"x{i}",): {"b": 1 - i / 100, "a": i / 100} for i in range(9)})})
-    with pytest.raises(PosgError, match="too many actions"):
-        quotient(wide, merge_actions=False)
+    def wide(share): return table(("one",), "a", ["b"], {"a": (
+        (tuple(f"x{i}" for i in range(9)),), {(f"x{i}",): {"b": 1 - share(i), "a": share(i)} for i in range(9)})})
+    with pytest.raises(PosgError, match="too many actions alike .*: 9"):
+        quotient(wide(lambda i: 0.5), merge_actions=False)
+    assert quotient_or_none(wide(lambda i: 0.5), merge_actions=False) is None
+    assert quotient_or_none(wide(lambda i: 0.5)).actions["a"] == (("x0",),)
+    # nine that differ need no trying out
+    apart = wide(lambda i: i / 100)
+    assert quotient(apart, merge_actions=False).size() == apart.size()
+
+
+def one_move(moves, targets):
+    """Three players and one joint move; `targets` in the order of the joint actions."""
+    return table(("x", "y", "z"), "s", ["l", "r"], {"s": (moves, dict(zip(itertools.product(*moves), targets)))})
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6))
+def test_signatures_are_equal_exactly_where_some_renaming_of_actions_makes_them_so(seed):
+    rng, classes = np.random.default_rng(seed), {"s": 0, "l": 1, "r": 2}
+    moves = (("a", "b", "c"), ("d", "e"), ("f", "g"))
+    games = [one_move(moves, ["lr"[rng.integers(2)] if rng.random() < 0.4 else "l" for _ in range(12)]) for _ in range(2)]
+    shuffled = tuple(tuple(rng.permutation(mine).tolist()) for mine in moves)
+    games.append(one_move(shuffled, [next(iter(games[0].transitions["s"][joint])) for joint in itertools.product(*shuffled)]))
+    found = [signature(game, "s", classes, merge_actions=False) for game in games]
+    tried = [min(tuple(tuple(game.transitions["s"][joint]) for joint in itertools.product(*order)) for order in
+                 itertools.product(*map(itertools.permutations, game.actions["s"]))) for game in games]
+    assert found[0] == found[2] and tried[0] == tried[2]
+    assert (found[0] == found[1]) is (tried[0] == tried[1])
 
 
 # -- planning ----------------------------------------------------------------------------------------------
@@ -241,6 +314,14 @@ def test_reachability_of_a_gamble():
     game = table(("one",), "a", ["w", "l"], {"a": ((("bet", "quit"),), {("bet",): {"w": 0.25, "a": 0.25, "l": 0.5},
                                                                      ("quit",): "l"})})
     assert reachability(game) == pytest.approx({"w": 1 / 3, "l": 1.0}, abs=1e-8)
+
+
+def test_chances_too_small_to_wait_for_are_solved():
+    """A way out taken once in ten thousand tries: certain in the end, though value iteration would take ages."""
+    game = table(("one",), "a", ["out", "lost"], {"a": ((("try", "stop"),), {
+        ("try",): {"a": 0.9999, "out": 0.00008, "lost": 0.00002}, ("stop",): "lost"})})
+    assert reachability(game) == pytest.approx({"out": 0.8, "lost": 1.0}, abs=1e-9)
+    assert chances(game, {"a": [("try",), ("stop",)]}, {"out"})["a"] == pytest.approx(0.00004 / (0.00005 + 0.5), abs=1e-9)
 
 
 def test_reversibility_by_hand():
@@ -296,3 +377,5 @@ def test_empowerment_refuses_what_it_cannot_enumerate():
     game = table(("one",), "a", [f"t{j}{k}" for j in range(6) for k in range(6)], moves)
     with pytest.raises(PosgError, match="ask for fewer steps"):
         empowerment(game, "one", steps=2)
+    view = profile(game, steps=2)
+    assert math.isnan(view["empowerment_mean"]) and math.isnan(view["empowerment_least"]) and view["endings"] == 36

@@ -10,9 +10,11 @@ from posg_games import chain, pennies, random_game, table
 
 from lib.posg.brute import brute_force_score
 from lib.posg.features import feature_multiset, multiset_agreement
+from lib.posg import match as matcher
 from lib.posg.match import compare, self_score
 from lib.posg.model import POSG, relabel
 from lib.posg.scenarios import corpus
+from lib.posg.unroll import unroll
 from lib.simulate.chance import Stream
 from lib.simulate.posg_edits import add_action, add_chance, four_bids, split_endings
 
@@ -29,6 +31,15 @@ def test_by_hand_two_coins():
     match = compare(pennies(), alone)
     assert match.exact and match.score == 5 and (self_score(pennies()), self_score(alone)) == (7, 5)
     assert (match.coverage, match.precision, match.f1) == pytest.approx((5 / 7, 1.0, 5 / 6), abs=1e-12)
+
+
+def test_by_hand_equal_counts_are_not_one_game():
+    """Endings that depend on whether the players agree, or on the first alone: every count is the same, and any
+    renaming lets exactly two of the four joint actions lead to the same place. 3 + 2 of 7."""
+    rows = {(a, b): "match" if a == "heads" else "differ" for a in ("heads", "tails") for b in ("heads", "tails")}
+    first_alone = table(("eva", "finn"), "covered", ["match", "differ"], {"covered": ((("heads", "tails"),) * 2, rows)})
+    assert feature_multiset(first_alone) == feature_multiset(pennies())
+    assert compare(pennies(), first_alone).f1 == pytest.approx(5 / 7, abs=1e-9)
 
 
 def test_by_hand_chance():
@@ -182,6 +193,53 @@ def test_bounds_hold_where_the_search_is_cut(seed):
         cut = compare(first, second, nodes=nodes)
         assert cut.score <= truth.score + 1e-9 <= cut.upper + 2e-9
         assert not cut.exact or cut.score == pytest.approx(truth.score)
+
+
+def huge(kind):
+    """Games that a contract allows and no search can take whole."""
+    if kind == "players":  # eight who all choose
+        who = [f"p{i}" for i in range(8)]
+        rows = {joint: "l" if joint.count("x") % 3 else "r" for joint in itertools.product("xy", repeat=8)}
+        return table(who, "s", ["l", "r"], {"s": (("xy",) * 8, rows)})
+    if kind == "states":  # nearly two thousand after one move
+        middle = [f"m{i}" for i in range(1900)]
+        moves = {m: ((("wait",),), {("wait",): "end"}) for m in middle}
+        return table(("one",), "s", ["end"], {"s": ((("wait",),), {("wait",): dict.fromkeys(middle, 1 / 1900)}), **moves})
+    rows = {(f"a{i}", f"b{j}", f"c{k}"): f"e{(i * j + k) % 7}" for i, j, k in itertools.product(range(30), repeat=3)}
+    names = [[f"{player}{i}" for i in range(30)] for player in "abc"]
+    return table(("x", "y", "z"), "s", [f"e{i}" for i in range(7)], {"s": (names, rows)})
+
+
+@pytest.mark.parametrize("kind", ["players", "states", "actions"])
+def test_a_huge_candidate_is_bounded_and_not_called_exact(kind):
+    game = huge(kind)
+    for reference in (corpus()["G6"].game, game):
+        match = compare(reference, game)
+        assert 0 < match.score <= match.upper <= min(self_score(reference), self_score(game)) + 1e-9
+        assert match.exact is (match.score == match.upper)
+    assert not compare(game, relabel(game, np.random.default_rng(0))).f1_upper < 1
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_part_gives_a_lower_bound(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    first, second = random_game(rng, 9, 3), random_game(rng, 9, 3, actions=(2, 3))
+    truth = compare(first, second)
+    for states, joints in ((6, 99), (9, 3), (4, 2)):
+        monkeypatch.setattr(matcher, "PARTS", ((states, joints, 10**9),))
+        part = compare(first, second)
+        assert part.score <= truth.score + 1e-9 <= part.upper + 2e-9
+        assert not part.exact or part.score == pytest.approx(truth.score)
+    monkeypatch.setattr(matcher, "PARTS", ((9, 6, 10**9),))
+    assert compare(first, second).exact and compare(first, second).score == pytest.approx(truth.score)
+
+
+def test_players_without_a_choice_are_not_permuted():
+    eight, two = huge("players"), pennies()
+    seats = range(8)
+    assert len(matcher._seatings(unroll(two), unroll(eight), seats)) == 8 * 7
+    idle = table([f"p{i}" for i in range(8)], "s", ["e"], {"s": ((("wait",),) * 8, {("wait",) * 8: "e"})})
+    assert len(matcher._seatings(unroll(two), unroll(idle), seats)) == 1
 
 
 def test_many_actions_are_not_called_exact_where_they_are_not_enumerated():

@@ -131,6 +131,55 @@ def test_no_number_is_no_probability():
     assert not lane_one(made).passed("contract")
 
 
+@pytest.mark.parametrize("edit", [
+    lambda made: made.update(name="\ud800"), lambda made: made["states"].append("\udc00"),
+    lambda made: made["observations"]["left"].update({"\ud800": "x"}),
+    lambda made: made["observations"]["left"].update(facing="a\ud800"),
+    lambda made: made["transitions"][0]["joint_action"].update({"\ud800": "x"})])
+def test_half_a_character_is_no_text(edit):
+    """JSON can spell it, no file can hold it: it must not get as far as being written."""
+    made = document()
+    edit(made)
+    one = lane_one(made)
+    assert not satisfies_schema(made) and not one.passed("contract") and "surrogate" in one.first_problem
+    assert satisfies_schema(document(name="\U0001F916 und Größe"))
+    made["observations"]["\ud800"] = 3  # a complaint that has to name the key
+    assert all(said.encode() for said in schema_problems(made))
+
+
+@pytest.mark.parametrize("edit, said", [
+    (lambda made: made["observations"].update(ghost={}), "observations: 'ghost' is not among the players"),
+    (lambda made: made["observations"]["left"].update(ghost="x"), "observations.left: 'ghost' is not among the states"),
+    (lambda made: made["transitions"][0]["outcomes"][0].update(observations={"ghost": "boo"}),
+     "transitions.0: observations: 'ghost' is not among the players"),
+])
+def test_observations_name_what_is_declared(edit, said):
+    made = document()
+    edit(made)
+    assert lane_one(made).first_problem == f"probe: {said}"
+    with pytest.raises(PosgError, match=said.replace(".", r"\.")):
+        from_document(made)
+
+
+def test_more_joint_actions_than_can_be_listed_are_counted_not_walked():
+    """Eight players with 64 actions each: 64 to the eighth joint actions, in a document of a few kilobytes."""
+    who = [f"p{i}" for i in range(8)]
+    wide = {player: [f"a{i}" for i in range(64)] for player in who}
+    made = {"players": who, "states": ["s", "e"], "initial_state": "s", "terminal_states": ["e"], "actions": {"s": wide},
+            "transitions": [], "observations": {player: {"s": "s", "e": "e"} for player in who}}
+    one = lane_one(made)
+    assert one.passed("contract") and f"{64 ** 8} pairs" in one.first_problem and one.game is None
+    # the same out of reach is for the audit
+    made["states"].append("far")
+    made["actions"] = {"far": wide, "s": {player: ["wait"] for player in who}}
+    made["transitions"] = [{"state": "s", "joint_action": dict.fromkeys(who, "wait"),
+                            "outcomes": [{"state": "e", "probability": 1}]}]
+    for seen in made["observations"].values():
+        seen["far"] = "far"
+    one = lane_one(made)
+    assert one.passed("probe") and not one.valid and one.unreachable == 1 and 0 < one.coverage < 1e-9
+
+
 def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(PosgError, match="cannot be read"):
         read_posg(tmp_path / "none.json")

@@ -6,6 +6,7 @@ import pwd
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,20 @@ def test_only_the_scratch_folder_can_be_written_and_it_is_bounded(backend):
     assert "FileNotFoundError" in run(module(before="open('/scratch/note')"), backend).message
 
 
+def test_files_are_bounded_in_number():
+    if (reason := unavailable("namespaces")) is not None:
+        pytest.skip(f"namespaces cannot isolate here: {reason}")
+    verdict = run(module(before="for i in range(101): open(f'/scratch/{i}', 'w').close()"), "namespaces")
+    assert verdict.status == "error" and "No space left" in verdict.message
+
+
+@pytest.mark.parametrize("raised, said", [("raise ValueError('half \\ud800 a pair')", r"half \ud800 a pair"),
+                                          ("raise ValueError('two\\nlines\\x1b[31m')", r"two\nlines\x1b[31m")])
+def test_what_a_candidate_says_can_be_stored(backend, raised, said):
+    message = run(module(before=raised), backend).message
+    assert said in message and message.isprintable() and message.encode()
+
+
 def test_memory_bomb(backend):
     verdict = run(module(before="x = bytearray(10**9)"), backend)
     assert verdict.status == "memory"
@@ -119,7 +134,9 @@ def test_memory_bomb(backend):
 
 
 def test_endless_loop_is_stopped_by_the_kernel(backend):
-    assert run(module(before="while True: pass"), backend).status == "cpu"
+    # on a busy machine a second of CPU time can take many of the clock's, which is not what is tested here
+    patient = replace(QUICK, wall_seconds=120.0)
+    assert run(module(before="while True: pass"), backend, patient).status == "cpu"
 
 
 def test_sleeping_is_stopped_by_the_clock(backend):

@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 from lib.agreement import krippendorff_alpha
+from lib.archive import Archive
 from lib.cells import published
 from lib.models import Endpoint, Ledger, labels_from_reply, run_stage
 from lib.models.names import same_model
@@ -80,23 +81,60 @@ def test_expected_alphas_round_to_the_printed_ones(printed):
         assert round(alphas[f"without {judge}"], 2) == pytest.approx(printed["table-12", judge, "alpha"])
 
 
-def test_expected_spreads_are_the_printed_ones_but_for_one_cell(printed):
-    """The SD of a description's panel score; Qwen's under the detailed prompt is larger than its rates allow.
-    """
+def expected_sd(rows, columns):
+    """SD of a description's panel score, [model, condition], from the truth."""
     known = truth()
-    zero, one = known.contested[:, :-1, :6]
-    rates, yes = known.rates[:-1, :6], float(known.vote_odds @ known.votes.mean(axis=1))
+    zero, one = known.contested[:, rows, columns]
+    rates, yes = known.rates[rows, columns], float(known.vote_odds @ known.votes.mean(axis=1))
     square = float(known.vote_odds @ known.votes.mean(axis=1) ** 2)
     mean_one, mean_zero = 1 - one * (1 - yes), zero * yes
     within = rates * (1 - one + one * square - mean_one ** 2) + (1 - rates) * (zero * square - mean_zero ** 2)
-    slope, tie = mean_one - mean_zero, margins.covariances(known.states[:-1, :6])
-    sd = np.sqrt(within.sum(axis=2) + np.einsum("mcf,mcg,mcfg->mc", slope, slope, tie))
+    slope, tie = mean_one - mean_zero, margins.covariances(known.states[rows, columns])
+    return np.sqrt(within.sum(axis=2) + np.einsum("mcf,mcg,mcfg->mc", slope, slope, tie))
+
+
+def test_expected_spreads_are_the_printed_ones_but_for_one_cell(printed):
+    """The SD of a description's panel score; Qwen's under the detailed prompt is larger than its rates allow.
+    """
+    known, sd = truth(), expected_sd(slice(0, -1), slice(0, 6))
     wanted = np.array([[printed["table-3", model, f"{c}_sd"]
                       for c in CONDITIONS] for model in known.models[:-1]])
     off = np.abs(sd - wanted)
     assert np.median(off) < 0.005
     assert np.sort(off.ravel())[-2] < 0.1 and off.max() < 0.6
     assert known.models[off.max(axis=1).argmax()] == "qwen/qwen3.8-27b"
+
+
+def test_people_spread_and_are_judged_as_in_the_released_extractions(mirror):
+    """The paper prints their rates alone; what is set beside those is what its own hundred descriptions show."""
+    params = study_params("alienbench", "released")
+    features, judges = list(params["features"]), list(params["judges"])
+    generations, labels, _ = alienbench.load_archive(
+        Archive("alienbench", mirror), subjects=list(params["subjects"])[:1], judges=judges, features=features,
+        samples={"baseline": 1})
+    human = alienbench.from_tables(generations, labels, judges=judges, features=features).of([HUMAN])
+    released, people = human.scores(), grammar().people
+    assert round(released.std(ddof=1), 2) == people["sd"]
+    for place, feature in enumerate(features):
+        assert round(krippendorff_alpha(human.values[:, :, place].T, "nominal"), 2) == people["alphas"][feature]
+    assert expected_sd(slice(-1, None), slice(0, 1))[0, 0] == pytest.approx(people["sd"], abs=0.005)
+    alphas = truth().people_alphas()
+    assert alphas["total"] == pytest.approx(krippendorff_alpha(human.totals().T, "interval"), abs=0.02)
+
+
+def test_simulated_people_are_as_the_truth_says():
+    known, params = truth(), {**study_params("alienbench"), "subjects": {}, "n_human": 1500}
+    generations, labels = simulator.simulated_study(params)
+    human = alienbench.from_tables(generations, labels, judges=list(params["judges"]),
+                                   features=list(params["features"])).of([HUMAN])
+    scores = human.scores()
+    assert scores.mean() == pytest.approx(known.rates[-1, 0].sum(), abs=4 * scores.std() / 1500 ** 0.5)
+    assert scores.std() == pytest.approx(grammar().people["sd"], abs=0.1)
+    found = {feature: krippendorff_alpha(human.values[:, :, place].T, "nominal")
+             for place, feature in enumerate(human.features)}
+    found["total"] = krippendorff_alpha(human.totals().T, "interval")
+    assert found == pytest.approx(known.people_alphas(), abs=0.12)
+    assert found["total"] == pytest.approx(known.people_alphas()["total"], abs=0.03)
 
 
 def test_contested_sentences_move_no_margin():

@@ -17,6 +17,7 @@ import pytest
 
 from lib.paths import ROOT
 from lib.simulate import alienbench as simulator
+from lib.simulate.__main__ import main
 from lib.simulate.reply import Reply, RequestError, request_key
 from lib.simulate.server import app, serve
 from lib.studies.alienbench_requests import prompts
@@ -64,6 +65,7 @@ def test_the_openai_client_gets_what_the_responder_says(server):
     ({**generation(1), "stream": True}, 400, "`stream`"),
     ({**generation(1), "n": 3}, 400, "`n`"),
     ({**generation(1), "model": "acme/one"}, 404, "'acme/one' does not exist"),
+    ({**generation(1), "model": "x-ai/grok-4.8"}, 404, "did you mean 'x-ai/grok-4.7'?"),
 ])
 def test_a_request_that_cannot_be_answered_gets_one_clear_error(server, body, status, message):
     got, answer = ask(server, body)
@@ -195,3 +197,24 @@ def test_a_model_of_several_studies_is_answered_by_the_one_that_claims_the_quest
     assert answer("two: hello") == (200, "two answers")
     assert answer("anything", "one") == (200, "one answers")
     assert answer("one!") == (422, "too loud")
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["--faults", "3"], "rate is a share between 0 and 1, not 3.0"),
+    (["--reply-faults", "nan"], "reply_rate is a share between 0 and 1, not nan"),
+    (["--studies", "weather"], "no simulator lib/simulate/weather.py for study 'weather'"),
+    (["--studies", "../x"], "no simulator"),
+    (["--studies", "margins"], "no simulator lib/simulate/margins.py"),
+    (["--port", "99999999"], "--port: "),
+    (["--log", "no/such/folder/log"], "--log no/such/folder/log: No such file or directory"),
+])
+def test_the_command_says_what_is_wrong_in_one_line(arguments, message, capsys):
+    assert main(arguments) == 2
+    shown = capsys.readouterr()
+    assert shown.err.startswith("error: ") and message in shown.err and shown.err.count("\n") == 1 and not shown.out
+
+
+def test_a_port_that_is_taken(capsys):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert main(["--port", str(taken.getsockname()[1])]) == 2
+    assert "Address already in use" in capsys.readouterr().err

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from one_node import one_node, reason
-from test_chain import PAGE, write_notebook
+from small_project import PAGE, small_project, write_notebook
 
 from lib.paths import ROOT
 
@@ -21,19 +21,9 @@ CODE = (
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("project")
-    shutil.copytree(ROOT / "lib", folder / "lib", ignore=shutil.ignore_patterns("__pycache__"))
+    folder = small_project(tmp_path_factory.mktemp("project"), {"alienbench": "B: 10\n"},
+                           "alienbench,t,a,x,10,,,0,,Table 1,exact,,same\n")
     shutil.copytree(ROOT / "profiles", folder / "profiles")
-    shutil.copy(ROOT / "Snakefile", folder)
-    for name in ("params", "notebooks/alienbench", "data/published"):
-        (folder / name).mkdir(parents=True)
-    for profile, source in (("demo", "simulated"), ("released", "archive"), ("live", "endpoint")):
-        (folder / "params" / f"{profile}.yaml").write_text(f"source: {source}\n")
-    (folder / "params" / "alienbench.yaml").write_text("B: 10\n")
-    (folder / "data/published/alienbench.csv").write_text(
-        "study,exhibit,row,column,value,lo,hi,decimals,note,place,kind,tolerance,archive\n"
-        "alienbench,t,a,x,10,,,0,,Table 1,exact,,same\n"
-    )
     path = folder / "notebooks/alienbench/01_a.ipynb"
     write_notebook(path, {"makes": ["alienbench/a.csv"]}, "B = 10\n", PAGE.format(name="01_a", code=CODE))
     return folder

@@ -152,6 +152,7 @@ def test_many_at_once_lose_nothing(client, store):
         ({"language": None}, "language", "en, it"),
         ({"age": 17}, "age", "18"),
         ({"age": "old"}, "age", "whole number"),
+        ({"age": "3²"}, "age", "whole number"),
         ({"gender": ""}, "gender", "gender"),
         ({"education": None}, "education", "education"),
         ({"experience": "x" * 61}, "experience", "60"),
@@ -187,6 +188,9 @@ def test_requests_that_make_no_sense(client):
     token = begin(client)
     story = client.get(f"/api/sessions/{token}/story").json()
     assert client.get("/api/sessions/nobody/story").status_code == 404
+    for scores in ([3] * 11, "3", 3, None):
+        answer = client.post(f"/api/sessions/{token}/ratings", json={"story": story["handle"], "scores": scores})
+        assert answer.status_code == 400 and answer.json()["field"] == "scores"
     missing = client.post(f"/api/sessions/{token}/ratings", json={"story": "nothing", "scores": SCORES})
     assert missing.status_code == 404
     other = begin(client)
@@ -222,7 +226,7 @@ def test_texts_that_cannot_be_rated(store, texts):
         with pytest.raises(StoriesError, match=says):
             store.add_texts(pd.DataFrame([row]))
     with pytest.raises(SurveyError, match="another text"):
-        store.add_texts(texts.assign(text="changed"))
+        store.add_texts(texts.assign(text=texts["text"] + " changed"))
     assert store.add_texts(texts) == 4
 
 

@@ -204,6 +204,11 @@ def test_what_is_missing_is_said_and_nothing_is_lost_by_a_reload(browser, survey
     assert one(browser, "#story").text == story
     assert [each.get_attribute("name") for each in css(browser, "input:checked")] == list(DIMENSIONS[:9])
     assert {each.get_attribute("value") for each in css(browser, "input:checked")} == {"4"}
+    click(browser, one(browser, "#submit"))
+    until(lambda: "2 qualities" in one(browser, "#notice").text)
+    click(browser, one(browser, "#stop"))
+    until(lambda: css(browser, "#thanks"))
+    assert one(browser, "#notice").text == "", "what was missing is of no concern any more"
     no_errors(browser)
 
 

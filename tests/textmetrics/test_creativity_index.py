@@ -1,6 +1,7 @@
 """Creativity Index: by hand, by brute force, and through every back end."""
 
 import json
+import sys
 
 import httpx
 import numpy as np
@@ -17,7 +18,7 @@ from lib.textmetrics.creativity_index import (
     l_uniqueness,
     split,
 )
-from lib.textmetrics.infinigram import InfiniGramAPI
+from lib.textmetrics.infinigram import InfiniGramAPI, InfiniGramEngine
 
 letters = st.lists(st.sampled_from("abc"), min_size=1, max_size=30)
 
@@ -122,6 +123,13 @@ def test_folder_of_texts(tmp_path):
     assert LocalCorpus.build_folder(tmp_path).contains(["red", "green"])
     with pytest.raises(TextError, match="no .txt files"):
         LocalCorpus.build_folder(tmp_path / "nothing")
+    (tmp_path / "c.txt").write_bytes("ma\nperché".encode("latin-1"))
+    with pytest.raises(TextError, match=r"c.txt: not UTF-8 .*in line 2"):
+        LocalCorpus.build_folder(tmp_path)
+    for name in "abc":
+        (tmp_path / f"{name}.txt").write_text(" \n", encoding="utf-8")
+    with pytest.raises(TextError, match=f"{tmp_path.name}: its .txt files hold no words"):
+        LocalCorpus.build_folder(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -189,3 +197,18 @@ def test_infinigram_refusal_is_told_at_once():
     with pytest.raises(TextError, match="no such index"):
         api(refuse).contains(["a"])
     assert len(calls) == 1
+
+
+def test_infinigram_out_of_reach_is_told():
+    def away(request):
+        raise httpx.ConnectError("no route")
+
+    with pytest.raises(TextError, match=r"infini-gram \(some_index\) gave no count for 'a b': ConnectError"):
+        api(away).contains(["a", "b"])
+
+
+def test_infinigrams_engine_that_is_not_installed_is_told(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "infini_gram", None)
+    monkeypatch.setitem(sys.modules, "infini_gram.engine", None)
+    with pytest.raises(TextError, match="pip install infini-gram, or use LocalCorpus"):
+        InfiniGramEngine(tmp_path, str.split, end=0)

@@ -7,15 +7,22 @@
   const words = rows.map(row => row.slice(0, 10).join(" ").toLowerCase());
   let all = false, at = -1, hits = [];
 
+  const soft = text => esc(text).replace(/([/_.-])(?=\w)/g, "$1<wbr>");
+  const value = text => esc(text).replace(/ (\[.*)$/, ' <span class="bounds">$1</span>');
+  function note(text) {
+    const cut = text.lastIndexOf(" ", 70);
+    return text.length <= 90 ? `<small>${esc(text)}</small>`
+      : `<details class="note"><summary>${esc(text.slice(0, cut))}</summary>${esc(text.slice(cut))}</details>`;
+  }
   const mark = s => `<span class="s ${s.replace(" ", "-")}"><i aria-hidden="true">${GLYPH[s]}</i> ${s}</span>`;
   const maker = f => `<a class="maker" href="${esc(functions[f][1])}" title="${esc(functions[f][2])}"><code>${esc(functions[f][0])}</code></a>`;
   function line(row) {
-    const [study, exhibit, r, c, status, verdict, printed, computed, place, note, anchor, made, set] = row;
-    const address = `<a href="${esc(pages[study][exhibit])}#${esc(anchor)}">${esc(study)} / <b>${esc(exhibit)}</b> [${esc(r)}, ${esc(c)}]</a>`;
-    const value = made && computed ? `<a class="cell-link" href="${esc(made)}">${esc(computed)}</a>` : esc(computed);
-    const cell = made ? `<a href="${esc(made)}">${esc(made.split("/").pop().split(".html")[0])}</a> ` : "";
-    const columns = [["Address", address], ["Printed", esc(printed)], ["Computed", value], ["Status", mark(status) + (verdict ? " " + mark(verdict) : "")],
-      ["Made by", cell + sets[set].map(maker).join(" ")], ["In the paper", `${esc(place)}<small>${esc(note)}</small>`]];
+    const [study, exhibit, r, c, status, verdict, printed, computed, place, remark, anchor, made, set] = row;
+    const address = `<a href="${esc(pages[study][exhibit])}#${esc(anchor)}">${esc(study)} / <b>${soft(exhibit)}</b> [${soft(r)}, ${soft(c)}]</a>`;
+    const result = made && computed ? `<a class="cell-link" href="${esc(made)}">${value(computed)}</a>` : value(computed);
+    const cell = made ? `<a href="${esc(made)}">${soft(made.split("/").pop().split(".html")[0])}</a> ` : "";
+    const columns = [["Address", address], ["Printed", value(printed)], ["Computed", result], ["Status", mark(status) + (verdict ? " " + mark(verdict) : "")],
+      ["Made by", cell + sets[set].map(maker).join(" ")], ["In the paper", esc(place) + note(remark)]];
     return `<tr tabindex="-1">${columns.map(([name, html]) => `<td data-label="${name}">${html}</td>`).join("")}</tr>`;
   }
   function exhibits() {

@@ -54,6 +54,7 @@ function show(...children) {
 
 async function switchTo(code) {
   if (code === language) return;
+  say("");
   language = code;
   kept.set("language", code);
   if (story) await guarded(() => read(code, draft()));
@@ -220,6 +221,7 @@ async function stop() {
     kept.drop(draftKey(story.handle));
     kept.drop("session");
     token = null;
+    say("");
     end("finished");
   });
 }

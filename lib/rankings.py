@@ -1,0 +1,127 @@
+"""Rankings, and what another sample would do to them: intervals of ranks, and which orders hold.
+
+Sources: Goldstein and Spiegelhalter (1996), League tables and their limitations, for intervals of ranks; Efron and
+Tibshirani (1993) for the bootstrap; Holm (1979); Mann and Whitney (1947) for the share of pairs won. Scores lie in
+scores[unit, entrant], NaN where an entrant has no such unit; the highest score ranks first.
+"""
+
+import numpy as np
+import pandas as pd
+
+from lib import spectral
+from lib.numeric import check_replicates
+from lib.ranks import holm, ranks
+from lib.resampling import bootstrap_weights, percentile_interval
+
+
+def mean_replicates(scores, *, paired: bool, B: int, rng: np.random.Generator, strata=None) -> np.ndarray:
+    """replicates[b, entrant]: means of resampled units of scores[unit, entrant]; missing units are left out.
+
+    paired: every entrant met the same units (queries, cases), so all share one draw; otherwise each entrant's own
+    units are drawn by themselves. strata[unit]: labels of what is fixed by design (conditions); as many units of
+    each are drawn as there are. Raises ValueError for an entrant without any unit, a bad B or rng.
+    """
+    check_replicates(B, rng)
+    scores = np.asarray(scores, dtype=float)
+    seen = ~np.isnan(scores)
+    if not seen.any(axis=0).all():
+        raise ValueError(f"entrant {int(np.flatnonzero(~seen.any(axis=0))[0])} has no score at all")
+    strata = np.zeros(len(scores), dtype=int) if strata is None else np.unique(strata, return_inverse=True)[1]
+    total, drawn = np.zeros((2, B, scores.shape[1]))
+    for stratum in range(strata.max() + 1):
+        part = scores[strata == stratum]
+        if paired:
+            weights = bootstrap_weights(len(part), B, rng).astype(float)
+            total += weights @ np.nan_to_num(part)
+            drawn += weights @ ~np.isnan(part)
+            continue
+        for entrant, column in enumerate(part.T):
+            own = column[~np.isnan(column)]
+            if len(own):
+                total[:, entrant] += bootstrap_weights(len(own), B, rng) @ own
+                drawn[:, entrant] += len(own)
+    return np.divide(total, drawn, out=np.full(drawn.shape, np.nan), where=drawn > 0)
+
+
+def pair_p(replicates) -> np.ndarray:
+    """p[i, j] that entrants i and j are equal, two-sided, from replicates[b, entrant] (NaN on the diagonal).
+
+    As `lib.resampling.paired_bootstrap`: twice the smaller tail of the differences at zero, each tail as
+    (1 + count) / (B + 1); replicates in which one of the two is undefined are left out.
+    """
+    replicates = np.asarray(replicates, dtype=float)
+    first, second = replicates[:, :, None], replicates[:, None, :]
+    below, above = (first <= second).sum(axis=0), (first >= second).sum(axis=0)
+    defined = (~np.isnan(first - second)).sum(axis=0)
+    p = np.minimum(1.0, 2 * (1 + np.minimum(below, above)) / (defined + 1))
+    np.fill_diagonal(p, np.nan)
+    return p
+
+
+def rank_table(estimates: pd.Series, replicates) -> pd.DataFrame:
+    """What the replicates say of a ranking: a row an entrant, best first.
+
+    Columns: estimate, lo, hi (95 %, percentile); rank (1 = best, ties share the better), rank_lo, rank_hi (95 %
+    interval of the rank, widened to whole ranks); first (share of replicates in which it ranks first); holds (the
+    share in which it stands above the next in line, ties half); p_next (two-sided, Holm over the neighbours);
+    beaten_by and beats (how many entrants stand clearly above and below it, Holm over all pairs at 0.05).
+    replicates[b, entrant] in the order of `estimates`.
+    """
+    replicates = np.asarray(replicates, dtype=float)
+    values = estimates.to_numpy(dtype=float)
+    order = np.argsort(-values, kind="stable")
+    drawn = ranks(replicates, method="competition")
+    lo, hi = percentile_interval(values, replicates.T)[1:]
+    table = pd.DataFrame({"estimate": values, "lo": lo, "hi": hi, "rank": ranks(values, method="competition"),
+                          "rank_lo": np.nanquantile(drawn, 0.025, axis=0, method="lower"),
+                          "rank_hi": np.nanquantile(drawn, 0.975, axis=0, method="higher"),
+                          "first": (drawn == 1).mean(axis=0)}, index=estimates.index).iloc[order]
+    p, (upper, lower) = pair_p(replicates), (order[:-1], order[1:])
+    ahead = replicates[:, upper] - replicates[:, lower]
+    table["holds"] = [*np.nanmean((ahead > 0) + 0.5 * (ahead == 0), axis=0), np.nan]
+    table["p_next"] = [*holm(p[upper, lower]), np.nan]
+    clear = separated(p)
+    table["beaten_by"] = (clear & (values[None, :] > values[:, None])).sum(axis=1)[order]
+    table["beats"] = (clear & (values[None, :] < values[:, None])).sum(axis=1)[order]
+    return table
+
+
+def separated(p, level: float = 0.05) -> np.ndarray:
+    """Which pairs differ after Holm over all pairs: boolean [i, j] from the symmetric p[i, j] of `pair_p`."""
+    p = np.asarray(p, dtype=float)
+    upper = np.triu_indices(len(p), k=1)
+    clear = np.zeros(p.shape, dtype=bool)
+    clear[upper] = holm(p[upper]) < level
+    return clear | clear.T
+
+
+def win_share(scores, *, paired: bool) -> np.ndarray:
+    """share[entrant]: how often a unit of it scores above a unit of another entrant, ties half, over all others.
+
+    paired: units are compared one by one, over those that both have; otherwise every unit of the one with every
+    unit of the other (Mann-Whitney's U as a share). NaN for an entrant that shares no unit with any other.
+    """
+    scores = np.asarray(scores, dtype=float)
+    n = scores.shape[1]
+    shares = np.full((n, n), np.nan)
+    for i in range(n):
+        for j in range(n):
+            first, second = scores[:, i], scores[:, j]
+            if not paired:
+                first, second = first[~np.isnan(first)][:, None], second[~np.isnan(second)]
+            difference = first - second
+            difference = difference[~np.isnan(difference)]
+            if i != j and difference.size:
+                shares[i, j] = np.mean((difference > 0) + 0.5 * (difference == 0))
+    seen = ~np.isnan(shares)
+    return np.divide(np.where(seen, shares, 0).sum(axis=1), seen.sum(axis=1), out=np.full(n, np.nan),
+                     where=seen.any(axis=1))
+
+
+def consensus_means(ratings, group_of, n_groups: int) -> np.ndarray:
+    """mean[group] of the two-sided spectral consensus (The Metanym Game, A5-A9) of ratings[judge, item].
+
+    group_of[item]: whose item it is. Judges count by their loading on the shared axis, not alike. Raises
+    SpectralError where there is no axis.
+    """
+    return spectral.group_means(spectral.two_sided(ratings, "row_mean").consensus, group_of, n_groups)

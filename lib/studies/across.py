@@ -1,0 +1,169 @@
+"""What the notebooks across the studies start from: each study's data, its panels of judges and its rankings.
+
+Everything is read from the chain's files; a notebook run on its own has the demo's data made in process, by each
+study's own loader and generator. A study that has nothing to give in a profile (world models released no archive)
+is left out, and `absent` says so.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+
+from lib.page import Page
+from lib.params import study_params
+
+ORDER = ("alienbench", "stories", "metanym", "worldmodels", "create")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """ratings[judge, unit] of one panel, NaN missing.
+
+    study; name: unique below its study; label: for tables and figures; level: of Krippendorff's alpha; judges: who
+    they are, in the order of the axis; unit: what they judge; main: shown in the figure by its own label.
+    """
+
+    study: str
+    name: str
+    label: str
+    level: str
+    judges: tuple
+    unit: str
+    ratings: np.ndarray = field(repr=False)
+    main: bool = False
+
+    @property
+    def key(self) -> str:
+        return f"{self.study}:{self.name}"
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Who leads by one study's own estimator, and the data behind it.
+
+    scores[unit, entrant] (frame, NaN missing), the highest first; paired: entrants met the same units; names: how
+    tables call the entrants; strata[unit]: what the design fixes, where it fixes something. own: the study's own
+    estimate by entrant where it is no mean of `scores`, with its replicates[b, entrant]. ratings[judge, item] and
+    group_of[item] (place of the entrant): the judges behind the scores, where there are several.
+    """
+
+    study: str
+    name: str
+    label: str
+    unit: str
+    scores: pd.DataFrame = field(repr=False)
+    paired: bool
+    names: dict = field(repr=False, default_factory=dict)
+    strata: np.ndarray | None = field(repr=False, default=None)
+    own: pd.Series | None = field(repr=False, default=None)
+    replicates: np.ndarray | None = field(repr=False, default=None)
+    ratings: np.ndarray | None = field(repr=False, default=None)
+    group_of: np.ndarray | None = field(repr=False, default=None)
+
+    @property
+    def key(self) -> str:
+        return f"{self.study}:{self.name}"
+
+    @property
+    def estimates(self) -> pd.Series:
+        """The study's own estimate by entrant."""
+        return self.scores.mean() if self.own is None else self.own
+
+
+class Studies:
+    """The five studies' data under a profile.
+
+    files : the chain's files by name: labels, generations (AlienBench); story_texts, story_ratings,
+        story_judgements (stories); game_ratings (Metanym); candidates, documents, matches (world models);
+        judgements, utility (CREATE). Empty or absent: the demo's, in process; in another profile the study is
+        absent.
+    """
+
+    def __init__(self, profile: str = "demo", **files):
+        self.profile = profile
+        self.files = {name: path for name, path in files.items() if path}
+
+    def params(self, study: str) -> SimpleNamespace:
+        """A study's params under this profile."""
+        return SimpleNamespace(**study_params(study, self.profile))
+
+    def absent(self, *names) -> bool:
+        """Whether some of these files are not there and nothing stands in for them."""
+        return self.profile != "demo" and not all(name in self.files for name in names)
+
+    def _file(self, name: str) -> str:
+        return self.files.get(name, "")
+
+    @cached_property
+    def alienbench(self):
+        """`lib.studies.alienbench.Labels` of the models (no people), or None."""
+        from lib.studies import alienbench
+
+        if self.absent("labels", "generations"):
+            return None
+        p = self.params("alienbench")
+        files = self._file("labels"), self._file("generations")
+        return alienbench.load(*files, judges=p.judges, features=p.features).of(p.subjects, p.conditions)
+
+    @cached_property
+    def stories(self):
+        """`lib.studies.stories.Stories` with ratings and judgements, or None."""
+        from lib.studies.stories_data import load
+
+        if self.absent("story_texts", "story_ratings", "story_judgements"):
+            return None
+        p = self.params("stories")
+        rng = Page("stories", "03_scores").rng(p.seed, "ratings")
+        return load(texts=self._file("story_texts"), ratings=self._file("story_ratings"),
+                    judgements=self._file("story_judgements"), rng=rng)
+
+    @cached_property
+    def metanym(self):
+        """`lib.studies.metanym.Game`, or None."""
+        from lib.studies.metanym_stages import load_game
+
+        if self.absent("game_ratings"):
+            return None
+        return load_game(self._file("game_ratings"), self.params("metanym"))
+
+    @cached_property
+    def worldmodels(self):
+        """First passes of the game track with lane1 and f1 against the reference (frame), or None."""
+        from lib.studies.worldmodels_scores import first_pass, match_table
+        from lib.studies.worldmodels_stages import load, read_table
+
+        if self.absent("candidates", "documents", "matches"):
+            return None
+        if "matches" in self.files:
+            game = first_pass(read_table(self._file("candidates")), "game")
+            lane_2 = read_table(self._file("matches"))
+        else:
+            data = load(self._file("candidates"), self._file("documents"), ("game",))
+            game = first_pass(data.candidates, "game")
+            lane_2 = match_table(game, data.games, horizon=self.params("worldmodels").horizon)
+        return game.merge(lane_2[["id", "f1"]], on="id", how="left")
+
+    @cached_property
+    def judgements(self):
+        """CREATE's judgements by triple (frame), or None."""
+        from lib.studies import create_stages
+
+        if self.absent("judgements"):
+            return None
+        made = self._file("judgements")
+        return pd.read_csv(made) if made else create_stages.demo().judgements
+
+    def utility(self, cache=None):
+        """CREATE's utility at patience 1 by (source, query) of the base prompts (series), or None.
+
+        cache : SQLite file of embeddings, for a notebook run on its own.
+        """
+        from lib.studies import create_data
+
+        if self.absent("utility"):
+            return None
+        found = create_data.load_utility(self._file("utility"), model=self.params("create").model, cache=cache)
+        return found.loc[create_data.base_sources(found.index.get_level_values("source").unique()), "1.0"]
