@@ -94,10 +94,9 @@ class opened:
         if self._file.name == NAME and self._file.is_file():
             return self._file.parent
         if not zipfile.is_zipfile(self._file):
-            raise CertificateError(
-                f"{shown(self._file)}: is no certificate; give the zip that `make certificate` wrote, "
-                f"its folder, or {NAME} in it"
-            )
+            fault = "is no certificate" if self._file.exists() else "there is no such file"
+            raise CertificateError(f"{shown(self._file)}: {fault}; give the zip that `make certificate` wrote, its "
+                                   f"folder, or {NAME} in it")
         self._temporary = tempfile.TemporaryDirectory()
         with zipfile.ZipFile(self._file) as archive:
             archive.extractall(self._temporary.name)

@@ -21,7 +21,7 @@ NUMBERED = re.compile(r"\d\d_\w+\.ipynb")
 LIST, MAPPING = ({"type": kind, "empty": True, "or_null": True, "of": "text"} for kind in ("list", "mapping"))
 METADATA = {  # what a notebook may say of itself, as params/types.yaml says it of params
     "study": "text", "title": "text", "section": "any", "needs": MAPPING, "wants": MAPPING, "makes": LIST,
-    "figures": LIST, "tables": LIST, "data": LIST, "exhibits": LIST,
+    "figures": LIST, "tables": LIST, "data": LIST,
     "profiles": {**LIST, "of": {"one_of": PROFILES}},
 }
 FRAME_NAMES = ("profile", "out", "source", "mirror", "cells")  # parameters that the runner itself supplies

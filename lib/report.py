@@ -16,7 +16,7 @@ MEANING = {
     "differs": "computed from the released data, and not equal",
     "derived": "recomputed from other numbers the same paper prints",
     "other run": "the data at hand are not the run the paper reports",
-    "no data": "nothing released covers it, or it is a constant or choice of the design",
+    "no data": "no released file at hand covers it, or it is a constant or choice of the design",
 }
 PROFILE_NOTE = {
     "demo": "Profile demo: what is computed from data comes from simulated models whose truth is known. None of "

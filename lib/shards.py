@@ -185,6 +185,8 @@ def run_notebook(notebook: Path, values: dict, folder: Path, shard: Shard, stage
     Earlier stages are read from the study's ledger, which must hold them whole: raises LedgerError where it does
     not. To be called in a fresh process, before anything has imported `run_stage`.
     """
+    import matplotlib
+
     import lib.models
     import lib.page
     from lib.models.stage import run_stage
@@ -201,7 +203,7 @@ def run_notebook(notebook: Path, values: dict, folder: Path, shard: Shard, stage
     lib.models.run_stage = take
     for name in ("close", "save_csv", "save_figure", "save_tables"):  # a shard writes its ledger and nothing else
         setattr(lib.page.Page, name, lambda *_, **__: None)
-    os.environ.setdefault("MPLBACKEND", "Agg")
+    matplotlib.use("Agg")  # not by the environment: kernels started from here would inherit it
     os.chdir(notebook.parent)
     names = {"__name__": "__main__"}
     with held, contextlib.suppress(Asked), contextlib.redirect_stdout(io.StringIO()):

@@ -166,7 +166,8 @@ def test_a_certificate_that_was_altered_is_refused(project, tmp_path):
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (("verify", "nowhere.zip"), "error: nowhere.zip: is no certificate"),
+        (("verify", "nowhere.zip"), "error: nowhere.zip: there is no such file"),
+        (("verify", "lib/paths.py"), "error: lib/paths.py: is no certificate"),
         (("verify", ""), "error: say which: make verify-certificate FILE="),
         (
             ("write", "--profile", "demo"),

@@ -24,6 +24,12 @@ def project(tmp_path):
     return tmp_path
 
 
+def hear():
+    """In the child: signals as at a terminal, also where the tests run as a job that ignores them."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def start(folder, **options):
     environment = {**os.environ, "PYTHONPATH": str(folder)}
     return subprocess.Popen(
@@ -33,6 +39,7 @@ def start(folder, **options):
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        preexec_fn=hear,
         **options,
     )
 

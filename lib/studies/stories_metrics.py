@@ -95,8 +95,11 @@ def syntax(
     length: int = TEMPLATE_LENGTH,
     top_n: int | None = TOP_TEMPLATES,
     tau: int = TAU,
+    as_released: bool = False,
 ) -> dict:
     """cr_pos, template_rate, template_per_token: {metric: value[text]}.
+
+    `as_released`: CR-POS as the archive's script computed it, not as equation 4 defines it.
 
     As in the archive: templates are sought by the `diversity` package's means (spaCy's words and tags,
     sentence by sentence), then looked for in the tags that `tagger` gives the text's Treebank words.
@@ -105,7 +108,7 @@ def syntax(
     found = {name: np.empty(len(texts)) for name in ("cr_pos", "template_rate", "template_per_token")}
     for number, (own, parts) in enumerate(zip(tags, tag_sentences(texts), strict=True)):
         k = coverage(own, common_templates(parts, length=length, top_n=top_n, tau=tau))
-        found["cr_pos"][number] = cr_pos(own)
+        found["cr_pos"][number] = cr_pos(own, as_released=as_released)
         found["template_rate"][number] = template_rate(k)
         found["template_per_token"][number] = templates_per_token(k)
     return found
