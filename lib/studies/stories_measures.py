@@ -20,6 +20,7 @@ from lib.textmetrics.creativity_index import DEPTH, LocalCorpus, dj_search, spli
 from lib.textmetrics.ngram_model import NgramModel
 
 CACHE = "build/cache/stories"
+EMBEDDINGS = from_root(CACHE) / "embeddings.sqlite"  # of every profile: vectors are kept by content
 INFINI_GRAM = "infini-gram"  # as a value of params/stories.yaml's `corpus`
 
 
