@@ -68,7 +68,8 @@ def test_a_sound_model_comes_back_whole(backend):
     ("import os; os.listdir('/sys')", "FileNotFoundError"),
     ("open('/dev/sda', 'rb')", "FileNotFoundError"),
     ("open('/escaped', 'w').write('x')", "Read-only file system"),
-    ("import abc; open(abc.__file__, 'a').write('x')", "OSError"),
+    # read-only for root, somebody else's for an ordinary user
+    ("import abc; open(abc.__file__, 'a').write('x')", "Error: [Errno"),
     ("import os, sys; os.unlink(sys.executable)", "OSError"),
     ("import os; os.symlink('/etc', '/scratch/e'); open('/scratch/e/passwd')", "FileNotFoundError"),
     ("import socket; socket.create_connection(('127.0.0.1', 22), 1)", "PermissionError"),
