@@ -38,7 +38,7 @@ STRICT, LOOSE = json.JSONDecoder(**_HOOKS), json.JSONDecoder(strict=False, **_HO
 
 def mend(span: str, scan=None) -> tuple:
     """(value, repairs) of text that is nearly JSON. Raises InvalidReply where mending would invent."""
-    scan = read_brackets(span, 0) if scan is None else scan.moved(span)
+    scan = read_brackets(span, 0) if scan is None else scan.moved()
     if any(_OMISSION.search(span[a:b]) for a, b in scan.comments) or scan.ellipses:
         raise InvalidReply("omission", "part of the answer is left out ('…') in the reply itself")
     repairs = set()
@@ -89,7 +89,7 @@ class Scan:
     opened: Counter
     depth: int
 
-    def moved(self, span):
+    def moved(self):
         """The same with places counted from the piece's own start."""
         shift = lambda place: None if place is None else place - self.start  # noqa: E731
         return Scan(

@@ -181,7 +181,7 @@ def _measured(p, own, folder) -> pd.DataFrame:
         length=p.template_length,
         top_n=p.top_templates,
         tau=p.tau,
-        cache=folder / "embeddings.sqlite",
+        cache=folder / EMBEDDINGS.name,
     )
     return frame.assign(story=list(own.index))[["story", *frame.columns]]
 
