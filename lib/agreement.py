@@ -30,8 +30,9 @@ def krippendorff_alpha(ratings, level: str = "nominal") -> float | np.ndarray:
     return _plain(alphas[..., 0])
 
 
-def krippendorff_alpha_interval(ratings, level: str, *, B: int, rng: np.random.Generator,
-                                confidence: float = 0.95) -> Interval:
+def krippendorff_alpha_interval(
+    ratings, level: str, *, B: int, rng: np.random.Generator, confidence: float = 0.95
+) -> Interval:
     """Alpha with its percentile bootstrap interval: units are resampled, their raters kept together.
 
     ratings[..., rater, unit] as in `krippendorff_alpha`; with leading axes the fields are arrays, and each
@@ -46,8 +47,9 @@ def krippendorff_alpha_interval(ratings, level: str, *, B: int, rng: np.random.G
         estimate = sample.alpha(sample.sizes[np.newaxis])[0]
         if np.isnan(estimate):
             return np.full(3, np.nan)
-        parts = [sample.alpha(bootstrap_counts(sample.sizes, rows, rng))
-                 for rows in chunk_sizes(B, sample.width)]
+        parts = [
+            sample.alpha(bootstrap_counts(sample.sizes, rows, rng)) for rows in chunk_sizes(B, sample.width)
+        ]
         return percentile_interval(estimate, np.concatenate(parts), confidence)
 
     fields = _over_batch(ratings, level, interval)

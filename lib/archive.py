@@ -36,8 +36,10 @@ def mirror_folder(mirror=None) -> Path | None:
     for candidate in (Path(name), ROOT / name):
         if candidate.is_dir():
             return candidate.resolve()
-    raise ArchiveError(f"{MIRROR_VARIABLE}={name}: no such folder; name the folder that holds alienbench/, "
-                       "stories/, … or leave it unset to download")
+    raise ArchiveError(
+        f"{MIRROR_VARIABLE}={name}: no such folder; name the folder that holds alienbench/, "
+        "stories/, … or leave it unset to download"
+    )
 
 
 @cache
@@ -54,8 +56,10 @@ def sources(path: Path | None = None) -> dict:
     table = {}
     for line, row in enumerate(reader, 2):
         if any(row[name] is None for name in COLUMNS) or not re.fullmatch("[0-9a-f]{64}", row["sha256"]):
-            raise ArchiveError(f"{path.name}, line {line}: should hold {', '.join(COLUMNS)}, the last of 64 "
-                               "hexadecimal digits")
+            raise ArchiveError(
+                f"{path.name}, line {line}: should hold {', '.join(COLUMNS)}, the last of 64 "
+                "hexadecimal digits"
+            )
         files = table.setdefault(row["archive"], {})
         if row["path"] in files:
             raise ArchiveError(f"{path.name}, line {line}: {row['path']} is pinned twice")
@@ -77,7 +81,9 @@ class Archive:
     def __init__(self, name: str, mirror=None):
         table = sources()
         if name not in table:
-            raise ArchiveError(f"data/sources.csv lists no archive {name!r}; it has {', '.join(sorted(table))}")
+            raise ArchiveError(
+                f"data/sources.csv lists no archive {name!r}; it has {', '.join(sorted(table))}"
+            )
         self.name, self.mirror, self._rows = name, mirror_folder(mirror), table[name]
 
     def files(self, prefix: str = "") -> list[str]:
@@ -116,8 +122,10 @@ class Archive:
     def _ways(self, row: dict) -> str:
         ways = f"Put the file at <folder>/{self.name}/{row['path']} and set {MIRROR_VARIABLE}=<folder>"
         if row["upstream_path"]:
-            return (f"{ways}; or unset {MIRROR_VARIABLE} to download it from github.com/{row['repository']} "
-                    f"at commit {row['commit'][:12]}.")
+            return (
+                f"{ways}; or unset {MIRROR_VARIABLE} to download it from github.com/{row['repository']} "
+                f"at commit {row['commit'][:12]}."
+            )
         return f"{ways} (it is not published as one file, so there is no download)."
 
     def _download(self, row: dict) -> Path:
@@ -130,9 +138,13 @@ class Archive:
         folder = Path(pooch.os_cache("compendium")) / row["commit"] / self.name / Path(row["path"]).parent
         try:
             pooch.get_logger().setLevel("ERROR")
-            return Path(pooch.retrieve(url, known_hash=f"sha256:{row['sha256']}",
-                                       fname=Path(row["path"]).name, path=folder))
+            return Path(
+                pooch.retrieve(
+                    url, known_hash=f"sha256:{row['sha256']}", fname=Path(row["path"]).name, path=folder
+                )
+            )
         except Exception as error:  # requests, urllib3 and pooch raise many kinds; all mean "not supplied"
             kind = type(error).__name__
-            raise ArchiveError(f"{self.name}/{row['path']}: could not be downloaded ({kind}). {self._ways(row)}"
-                               ) from None
+            raise ArchiveError(
+                f"{self.name}/{row['path']}: could not be downloaded ({kind}). {self._ways(row)}"
+            ) from None

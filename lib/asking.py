@@ -23,7 +23,8 @@ def asking(study: str, models, *, source: str, profile: str, out, ledger: str | 
         budget = budget_for(profile, models, out)
         with Ledger(from_root(out) / "ledgers" / f"{ledger or study}.sqlite", wait=WAIT) as kept:
             yield lambda requests, label, **options: run_stage(
-                requests, endpoint, kept, budget=budget, label=label, **options)
+                requests, endpoint, kept, budget=budget, label=label, **options
+            )
 
 
 def ask_all(study: str, requests, label: str, *, source: str, profile: str, out, **options) -> tuple:
@@ -40,11 +41,28 @@ def in_process(respond, requests, *, parse=None, retries_on_invalid: int = 2) ->
     for request in requests:
         for attempt in range(retries_on_invalid + 1):
             said = respond(request.body(attempt))
-            row = {"text": said.text, "finish_reason": said.finish_reason, "refusal": None, "reasoning": None,
-                   "reasoning_tokens": said.reasoning_tokens}
+            row = {
+                "text": said.text,
+                "finish_reason": said.finish_reason,
+                "refusal": None,
+                "reasoning": None,
+                "reasoning_tokens": said.reasoning_tokens,
+            }
             parsed, repairs, reason, _ = judge_reply(row, parse)
             if reason is None:
                 break
-        replies.append(Reply(request.key, request, said.text if reason is None else "", parsed, repairs, reason,
-                             request.model, attempts=attempt + 1, sample=request.sample, raw=said.text))
+        replies.append(
+            Reply(
+                request.key,
+                request,
+                said.text if reason is None else "",
+                parsed,
+                repairs,
+                reason,
+                request.model,
+                attempts=attempt + 1,
+                sample=request.sample,
+                raw=said.text,
+            )
+        )
     return StageResult(replies, None)

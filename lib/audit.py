@@ -37,7 +37,7 @@ class Printed(NamedTuple):
     def allows(self, printed, decimals) -> bool:
         """Whether some number in [lo, hi] rounds to `printed`."""
         lo, hi = printed_range(printed, decimals)
-        slack = SLACK * 10.0 ** -decimals
+        slack = SLACK * 10.0**-decimals
         return bool(self.lo <= hi + slack and lo <= self.hi + slack)
 
     def nearest(self, printed) -> float:
@@ -66,8 +66,10 @@ class Recount:
             raise AuditError(f"nothing is printed at {exhibit}[{row}, {column}]; put what the paper prints")
         line = self._at.loc[key]
         self.page.derived(*key, value, lo=lo, hi=hi, note=note)
-        found = {name: np.nan if bound is None else float(bound)
-                 for name, bound in (("value", value), ("lo", lo), ("hi", hi))}
+        found = {
+            name: np.nan if bound is None else float(bound)
+            for name, bound in (("value", value), ("lo", lo), ("hi", hi))
+        }
         verdict = "contradicts" if agreement(line, found) == "differs" else "agrees"
         decimals = int(line["decimals"])
         units = float(units_off(found["value"], line["value"], decimals))
@@ -90,8 +92,18 @@ class Recount:
 
     def comparison(self) -> pd.DataFrame:
         """What was put so far, a line each; `units`: printed minus recomputed in units of the last digit."""
-        columns = ["exhibit", "row", "column", "printed", "recomputed", "decimals", "kind", "units",
-                   "verdict", "note"]
+        columns = [
+            "exhibit",
+            "row",
+            "column",
+            "printed",
+            "recomputed",
+            "decimals",
+            "kind",
+            "units",
+            "verdict",
+            "note",
+        ]
         return pd.DataFrame(self._rows, columns=columns)
 
     def rest(self) -> pd.DataFrame:
@@ -145,7 +157,7 @@ def grim_power(decimals: int, n: int, scale: float = 1.0) -> float:
 
     0 where the multiples of scale/n lie closer together than the printed digits (the test says nothing then).
     """
-    return max(0.0, 1.0 - n / scale * 10.0 ** -decimals)
+    return max(0.0, 1.0 - n / scale * 10.0**-decimals)
 
 
 def exact_counts(table: pd.DataFrame, decimals: int, n, scale: float = 1.0) -> pd.DataFrame:
@@ -163,8 +175,10 @@ def exact_counts(table: pd.DataFrame, decimals: int, n, scale: float = 1.0) -> p
             row = wrong[0]
             found = last[row] - first[row] + 1
             several = "no count" if found < 1 else f"{found} counts"
-            raise AuditError(f"{table.index[row]}, {column}: {table[column].iloc[row]} stands for {several} "
-                             f"of {units}; there should be exactly one")
+            raise AuditError(
+                f"{table.index[row]}, {column}: {table[column].iloc[row]} stands for {several} "
+                f"of {units}; there should be exactly one"
+            )
         counts[column] = first
     return counts
 
@@ -299,8 +313,9 @@ def normal_rank_biserial(means, sds, other_means, other_sds) -> float:
     means[g], sds[g] describe equally large groups of the first sample, other_means[h], other_sds[h] of the
     second: r = mean over all (g, h) of 2·Φ((m_h − m_g)/√(s_g² + s_h²)) − 1.
     """
-    means, sds, other_means, other_sds = (np.asarray(column, dtype=float)
-                                          for column in (means, sds, other_means, other_sds))
+    means, sds, other_means, other_sds = (
+        np.asarray(column, dtype=float) for column in (means, sds, other_means, other_sds)
+    )
     gap = np.subtract.outer(other_means, means)
     spread = np.sqrt(np.add.outer(other_sds**2, sds**2))
     return float((2 * stats.norm.cdf(gap / spread) - 1).mean())

@@ -21,8 +21,14 @@ PUBLISHED = [*ADDRESS, *VALUES, "place", "kind", "tolerance", "archive"]
 KINDS = ("exact", "monte-carlo", "bound")
 COVERS = ("same", "other run", "none", "design")  # design: a constant or choice that no data could show
 # how the note of a bound begins; the longer signs first
-SIGNS = {"<=": operator.le, ">=": operator.ge, "≤": operator.le, "≥": operator.ge,
-         "<": operator.lt, ">": operator.gt}
+SIGNS = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "≤": operator.le,
+    "≥": operator.ge,
+    "<": operator.lt,
+    ">": operator.gt,
+}
 NUMERIC = {"value": float, "lo": float, "hi": float, "decimals": "Int64"}
 
 
@@ -42,8 +48,10 @@ def read_cells(path) -> pd.DataFrame:
         if not isinstance(frame.index, pd.RangeIndex):
             raise pd.errors.ParserError("its rows have more entries than the first line has names")
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise CellsError(f"{shown(path)}: not a CSV file: {str(error).strip()}; it should hold the columns "
-                         f"{', '.join(ADDRESS + VALUES)}") from None
+        raise CellsError(
+            f"{shown(path)}: not a CSV file: {str(error).strip()}; it should hold the columns "
+            f"{', '.join(ADDRESS + VALUES)}"
+        ) from None
     missing = [name for name in ADDRESS + VALUES if name not in frame.columns]
     if missing:
         raise CellsError(f"{shown(path)}: lacks the column {missing[0]!r}")
@@ -51,10 +59,18 @@ def read_cells(path) -> pd.DataFrame:
         if name in frame.columns:
             frame[name] = _numbers(frame[name], name, kind, path)
     for name in ADDRESS:
-        _refuse(path, frame, (frame[name] == "") | (frame[name] != frame[name].str.strip()),
-                lambda row: f"{name} is {row[name]!r}, should be a name without blanks around it")
-    _refuse(path, frame, frame.duplicated([*ADDRESS, *({"basis"} & set(frame.columns))]),
-            lambda row: f"the address {address(row)} is given twice")
+        _refuse(
+            path,
+            frame,
+            (frame[name] == "") | (frame[name] != frame[name].str.strip()),
+            lambda row: f"{name} is {row[name]!r}, should be a name without blanks around it",
+        )
+    _refuse(
+        path,
+        frame,
+        frame.duplicated([*ADDRESS, *({"basis"} & set(frame.columns))]),
+        lambda row: f"the address {address(row)} is given twice",
+    )
     return frame
 
 
@@ -71,20 +87,46 @@ def published(study: str) -> pd.DataFrame:
     if missing:
         raise CellsError(f"{shown(path)}: lacks the column {missing[0]!r}")
     for name, known in (("kind", KINDS), ("archive", COVERS), ("study", (study,))):
-        _refuse(path, frame, ~frame[name].isin(known),
-                lambda row: f"{name} is {row[name]!r}, should be one of {', '.join(known)}")
+        _refuse(
+            path,
+            frame,
+            ~frame[name].isin(known),
+            lambda row: f"{name} is {row[name]!r}, should be one of {', '.join(known)}",
+        )
     empty, drawn = frame["value"].isna(), frame["kind"] == "monte-carlo"
-    _refuse(path, frame, empty & (frame["note"].str.strip() == ""),
-            lambda row: "the value is missing; `note` should say what the paper prints instead")
-    _refuse(path, frame, ~empty & frame["decimals"].isna(), lambda row: "decimals is empty, should be as printed")
-    _refuse(path, frame, frame["lo"].isna() != frame["hi"].isna(),
-            lambda row: "an interval needs both `lo` and `hi`")
-    _refuse(path, frame, (frame["kind"] == "bound") & ~frame["note"].str.startswith(tuple(SIGNS)),
-            lambda row: f"the note of a bound should begin with its sign, {', '.join(SIGNS)}; it is "
-                        f"{row['note']!r}")
-    _refuse(path, frame, ~drawn & frame["tolerance"].notna() | drawn & ~(frame["tolerance"] >= 0),
-            lambda row: "a monte-carlo number needs a tolerance of at least 0" if row["kind"] == "monte-carlo"
-            else "a tolerance belongs to a monte-carlo number alone")
+    _refuse(
+        path,
+        frame,
+        empty & (frame["note"].str.strip() == ""),
+        lambda row: "the value is missing; `note` should say what the paper prints instead",
+    )
+    _refuse(
+        path, frame, ~empty & frame["decimals"].isna(), lambda row: "decimals is empty, should be as printed"
+    )
+    _refuse(
+        path,
+        frame,
+        frame["lo"].isna() != frame["hi"].isna(),
+        lambda row: "an interval needs both `lo` and `hi`",
+    )
+    _refuse(
+        path,
+        frame,
+        (frame["kind"] == "bound") & ~frame["note"].str.startswith(tuple(SIGNS)),
+        lambda row: (
+            f"the note of a bound should begin with its sign, {', '.join(SIGNS)}; it is {row['note']!r}"
+        ),
+    )
+    _refuse(
+        path,
+        frame,
+        ~drawn & frame["tolerance"].notna() | drawn & ~(frame["tolerance"] >= 0),
+        lambda row: (
+            "a monte-carlo number needs a tolerance of at least 0"
+            if row["kind"] == "monte-carlo"
+            else "a tolerance belongs to a monte-carlo number alone"
+        ),
+    )
     return frame
 
 
@@ -119,10 +161,15 @@ def contradictions(study: str) -> list[dict]:
     found = read_yaml(path, CellsError, list)
     for number, entry in enumerate(found, 1):
         sides = [entry.get(name) for name in ("first", "second")] if isinstance(entry, dict) else []
-        if not (sides and {"id", "title", "finding"} <= entry.keys()
-                and all(isinstance(side, dict) and {"place", "quote"} <= side.keys() for side in sides)):
-            raise CellsError(f"{shown(path)}, entry {number}: should hold id, title, finding, and first "
-                             "and second with place and quote")
+        if not (
+            sides
+            and {"id", "title", "finding"} <= entry.keys()
+            and all(isinstance(side, dict) and {"place", "quote"} <= side.keys() for side in sides)
+        ):
+            raise CellsError(
+                f"{shown(path)}, entry {number}: should hold id, title, finding, and first "
+                "and second with place and quote"
+            )
     return found
 
 
@@ -136,7 +183,11 @@ def agreement(printed, found) -> str:
     if np.isnan(printed["value"]) or np.isnan(found["value"]):
         return "reproduced" if np.isnan(printed["value"]) and np.isnan(found["value"]) else "differs"
     if printed["kind"] == "bound":
-        return "reproduced" if SIGNS[bound_sign(printed["note"])](found["value"], printed["value"]) else "differs"
+        return (
+            "reproduced"
+            if SIGNS[bound_sign(printed["note"])](found["value"], printed["value"])
+            else "differs"
+        )
     pairs = [(printed[name], found[name]) for name in ("value", "lo", "hi") if not np.isnan(printed[name])]
     half = 0.5 * 10.0 ** -_decimals(printed)
     # 1e-9 of a unit: a computed tie must not fail on the last binary digit
@@ -185,8 +236,15 @@ def _numbers(texts: pd.Series, name: str, kind, path) -> pd.Series:
     numbers = pd.to_numeric(texts.where(filled), errors="coerce").astype(float)
     whole = kind != float
     wrong = filled & ~(np.isfinite(numbers) & ((numbers % 1 == 0) & (numbers >= 0) if whole else True))
-    _refuse(path, texts.to_frame(name), wrong, lambda row: f"{name} is {row[name]!r}, should be a "
-            f"{'whole number of at least 0' if whole else 'number'} or empty")
+    _refuse(
+        path,
+        texts.to_frame(name),
+        wrong,
+        lambda row: (
+            f"{name} is {row[name]!r}, should be a "
+            f"{'whole number of at least 0' if whole else 'number'} or empty"
+        ),
+    )
     return numbers.astype(kind)
 
 

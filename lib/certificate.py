@@ -95,8 +95,10 @@ class opened:
             return self._file.parent
         if not zipfile.is_zipfile(self._file):
             fault = "is no certificate" if self._file.exists() else "there is no such file"
-            raise CertificateError(f"{shown(self._file)}: {fault}; give the zip that `make certificate` wrote, its "
-                                   f"folder, or {NAME} in it")
+            raise CertificateError(
+                f"{shown(self._file)}: {fault}; give the zip that `make certificate` wrote, its "
+                f"folder, or {NAME} in it"
+            )
         self._temporary = tempfile.TemporaryDirectory()
         with zipfile.ZipFile(self._file) as archive:
             archive.extractall(self._temporary.name)
@@ -167,7 +169,9 @@ def _differences(old: dict, new: dict) -> list[str]:
     """What differs in the run's surroundings: files of code, parameters, packages, archives, machine, verdicts."""
     files, said = _changed(old["code"]["files"], new["code"]["files"]), []
     for name, before, after in files:
-        said.append(f"code: {name} {'is new' if before is None else 'is gone' if after is None else 'changed'}")
+        said.append(
+            f"code: {name} {'is new' if before is None else 'is gone' if after is None else 'changed'}"
+        )
     for key in ("parameters", "environment", "machine", "verdicts"):
         for name, before, after in _changed(_flat(old[key]), _flat(new[key])):
             said.append(f"{key}: {name} was {_word(before)}, is {_word(after)}")

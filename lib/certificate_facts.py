@@ -183,7 +183,9 @@ def _code() -> dict:
     for name in CODE:
         place = ROOT / name
         for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
-            if path.is_file() and not {"__pycache__", ".ipynb_checkpoints"} & set(path.relative_to(ROOT).parts):
+            if path.is_file() and not {"__pycache__", ".ipynb_checkpoints"} & set(
+                path.relative_to(ROOT).parts
+            ):
                 files[path.relative_to(ROOT).as_posix()] = sha256(path)
     total = hashlib.sha256("".join(f"{name}\0{digest}\n" for name, digest in files.items()).encode())
     commit, changed = _git("rev-parse", "HEAD"), _git("status", "--porcelain", "--", *CODE)

@@ -35,22 +35,36 @@ def page(facts: dict) -> str:
         "The run": _pairs(_of_the_run(facts)),
         "Verdicts on the printed numbers": _grid(
             ["Study", "printed", *STATUSES, "contradicts"],
-            [[study, *counts.values()] for study, counts in facts["verdicts"].items()]),
+            [[study, *counts.values()] for study, counts in facts["verdicts"].items()],
+        ),
         "Code": _pairs({**code, "files": f"{len(code['files'])}, each with its hash in codecheck.yml"}),
         "Archives": _grid(
             ["Archive", "Repository", "Commit", "Files", "SHA-256 over all"],
-            [[each["archive"], ", ".join(each["repository"]), ", ".join(each["commit"]), each["files"],
-              each["sha256"]] for each in facts["archives"]],
-        ) if facts["archives"] else "<p>None: this profile reads no archive.</p>",
+            [
+                [
+                    each["archive"],
+                    ", ".join(each["repository"]),
+                    ", ".join(each["commit"]),
+                    each["files"],
+                    each["sha256"],
+                ]
+                for each in facts["archives"]
+            ],
+        )
+        if facts["archives"]
+        else "<p>None: this profile reads no archive.</p>",
         "Ledgers": _grid(
             ["Ledger", "Replies", "SHA-256 of what was asked and answered"],
             [list(each.values()) for each in facts["ledgers"]],
-        ) if facts["ledgers"] else "<p>None: no model was asked.</p>",
+        )
+        if facts["ledgers"]
+        else "<p>None: no model was asked.</p>",
         "Machine and environment": _pairs({**facts["machine"], "python": environment["python"]})
         + f"<p class='packages'>{packages}</p>",
         f"Manifest: {len(facts['manifest'])} exhibits": _grid(
             ["File", "What it is", "SHA-256"],
-            [[each["file"], each["comment"], each["sha256"]] for each in facts["manifest"]]),
+            [[each["file"], each["comment"], each["sha256"]] for each in facts["manifest"]],
+        ),
     }
     body = "".join(f"<section><h2>{_esc(title)}</h2>{text}</section>" for title, text in sections.items())
     return PAGE.format(title=_esc(facts["paper"]["title"]), summary=_esc(facts["summary"]), body=body)
@@ -61,8 +75,10 @@ def _of_the_run(facts: dict) -> dict:
     signed = ", ".join(f"{who['name']} {who.get('ORCID', '')}" for who in facts["codechecker"])
     return {
         "Profile": run["profile"] + (" (small N)" if run["smoke"] else ""),
-        "Studies": ", ".join(f"{study} ({count['executed']} of {count['notebooks']} notebooks)"
-                             for study, count in run["coverage"].items()),
+        "Studies": ", ".join(
+            f"{study} ({count['executed']} of {count['notebooks']} notebooks)"
+            for study, count in run["coverage"].items()
+        ),
         "Ran": f"{run['started']} to {run['ended']}",
         "Notebooks": f"{run['notebooks']}, {run['notebook_seconds']} s in all",
         "Checked by": signed or "nobody has signed this certificate",
@@ -114,25 +130,40 @@ def _described(folder: Path, facts: dict) -> ROCrate:
     crate.license = "https://spdx.org/licenses/MIT"
     crate.datePublished = run["ended"]
     crate.root_dataset["conformsTo"] = _entity(
-        crate, PROCESS_RUN, {"@type": "CreativeWork", "name": "Process Run Crate", "version": "0.5"})
+        crate, PROCESS_RUN, {"@type": "CreativeWork", "name": "Process Run Crate", "version": "0.5"}
+    )
     files = _add_files(crate, folder, facts["manifest"])
-    software = crate.add(SoftwareApplication(crate, "#compendium", properties={
-        "name": facts["paper"]["title"],
-        "softwareVersion": facts["code"]["commit"],
-        "softwareRequirements": f"Python {facts['environment']['python']}",
-    }))
-    inputs = [crate.add_dataset(
-        f"https://github.com/{each['repository'][0]}/tree/{each['commit'][0]}",
-        properties={"name": f"released archive: {each['archive']}", "sha256": each["sha256"]})
-        for each in facts["archives"] if each["repository"] and each["commit"]]
-    action = _entity(crate, "#run", {
-        "@type": "CreateAction",
-        "name": f"make tables PROFILE={run['profile']}",
-        "startTime": run["started"],
-        "endTime": run["ended"],
-        "actionStatus": "http://schema.org/CompletedActionStatus",
-        "description": ", ".join(f"{name} {value}" for name, value in facts["machine"].items()),
-    })
+    software = crate.add(
+        SoftwareApplication(
+            crate,
+            "#compendium",
+            properties={
+                "name": facts["paper"]["title"],
+                "softwareVersion": facts["code"]["commit"],
+                "softwareRequirements": f"Python {facts['environment']['python']}",
+            },
+        )
+    )
+    inputs = [
+        crate.add_dataset(
+            f"https://github.com/{each['repository'][0]}/tree/{each['commit'][0]}",
+            properties={"name": f"released archive: {each['archive']}", "sha256": each["sha256"]},
+        )
+        for each in facts["archives"]
+        if each["repository"] and each["commit"]
+    ]
+    action = _entity(
+        crate,
+        "#run",
+        {
+            "@type": "CreateAction",
+            "name": f"make tables PROFILE={run['profile']}",
+            "startTime": run["started"],
+            "endTime": run["ended"],
+            "actionStatus": "http://schema.org/CompletedActionStatus",
+            "description": ", ".join(f"{name} {value}" for name, value in facts["machine"].items()),
+        },
+    )
     action["instrument"], action["object"], action["result"] = software, inputs, files
     crate.root_dataset["mentions"] = [action]
     for who in facts["codechecker"][:1]:
@@ -147,12 +178,19 @@ def _entity(crate: ROCrate, name: str, properties: dict):
 
 def _add_files(crate: ROCrate, folder: Path, manifest) -> list:
     """Add the exhibits, and return them; add the certificate's own papers, those that were written."""
-    files = [crate.add_file(folder / entry["file"], entry["file"], properties={
-        "name": entry["comment"],
-        "sha256": entry["sha256"],
-        "contentSize": str(entry["bytes"]),
-        "encodingFormat": TYPES.get(Path(entry["file"]).suffix, "application/octet-stream"),
-    }) for entry in manifest]
+    files = [
+        crate.add_file(
+            folder / entry["file"],
+            entry["file"],
+            properties={
+                "name": entry["comment"],
+                "sha256": entry["sha256"],
+                "contentSize": str(entry["bytes"]),
+                "encodingFormat": TYPES.get(Path(entry["file"]).suffix, "application/octet-stream"),
+            },
+        )
+        for entry in manifest
+    ]
     papers = {
         "codecheck.yml": "the certificate",
         "certificate.html": "the certificate as a page",

@@ -20,8 +20,15 @@ from lib.paths import ACROSS, DATA, NOTEBOOKS, PARAMS, ROOT, STUDIES, figures_fo
 NUMBERED = re.compile(r"\d\d_\w+\.ipynb")
 LIST, MAPPING = ({"type": kind, "empty": True, "or_null": True, "of": "text"} for kind in ("list", "mapping"))
 METADATA = {  # what a notebook may say of itself, as params/types.yaml says it of params
-    "study": "text", "title": "text", "section": "any", "needs": MAPPING, "wants": MAPPING, "makes": LIST,
-    "figures": LIST, "tables": LIST, "data": LIST,
+    "study": "text",
+    "title": "text",
+    "section": "any",
+    "needs": MAPPING,
+    "wants": MAPPING,
+    "makes": LIST,
+    "figures": LIST,
+    "tables": LIST,
+    "data": LIST,
     "profiles": {**LIST, "of": {"one_of": PROFILES}},
 }
 FRAME_NAMES = ("profile", "out", "source", "mirror", "cells")  # parameters that the runner itself supplies
@@ -40,7 +47,9 @@ class Notebook:
     title: str = ""
     section: str = ""
     needs: dict = field(default_factory=dict)
-    wants: dict = field(default_factory=dict)  # as needs, where a notebook of the profile makes it, else left out
+    wants: dict = field(
+        default_factory=dict
+    )  # as needs, where a notebook of the profile makes it, else left out
     makes: tuple = ()
     figures: tuple = ()
     tables: tuple = ()
@@ -74,11 +83,16 @@ class Notebook:
         base = out / "notebooks" / self.study / self.name
         drawn = figures_folder(out) / self.study
         return [
-            base.with_suffix(".ipynb"), base.with_suffix(".html"), out / "cells" / self.study / f"{self.name}.csv",
+            base.with_suffix(".ipynb"),
+            base.with_suffix(".html"),
+            out / "cells" / self.study / f"{self.name}.csv",
             *(out / relative for relative in self.makes),
             *(drawn / f"{name}.{ending}" for name in self.figures for ending in ("png", "svg")),
-            *(out / "tables" / self.study / f"{name}.{ending}" for name in self.tables
-              for ending in ("html", "tex", "csv")),
+            *(
+                out / "tables" / self.study / f"{name}.{ending}"
+                for name in self.tables
+                for ending in ("html", "tex", "csv")
+            ),
         ]
 
     def values(self, params: dict) -> dict:
@@ -90,8 +104,10 @@ class Notebook:
         wanted = [name for name in self.parameters if name not in given]
         for name in wanted:
             if name not in params:
-                raise ChainError(f"{shown(self.path)}: its parameter {name!r} is no key of "
-                                 f"params/{self.study}.yaml: add the key there or drop the parameter")
+                raise ChainError(
+                    f"{shown(self.path)}: its parameter {name!r} is no key of "
+                    f"params/{self.study}.yaml: add the key there or drop the parameter"
+                )
         return {name: params[name] for name in wanted}
 
 
@@ -104,7 +120,9 @@ def notebooks(study: str = "all", profile: str = "demo") -> list[Notebook]:
     """
     if study not in ("all", *STUDIES):
         raise ChainError(f"STUDY={study} is not one of all, {', '.join(STUDIES)}")
-    paths = [path for name in STUDIES if study in ("all", name) or study == ACROSS for path in _numbered(name)]
+    paths = [
+        path for name in STUDIES if study in ("all", name) or study == ACROSS for path in _numbered(name)
+    ]
     found = [book for book in map(read_notebook, paths) if profile in book.profiles]
     makers = {}
     for book in found:
@@ -112,13 +130,19 @@ def notebooks(study: str = "all", profile: str = "demo") -> list[Notebook]:
             if made in makers:
                 raise ChainError(f"{shown(book.path)} and {shown(makers[made].path)} both make {made}")
             makers[made] = book
-    found = [replace(book, needs={**book.needs, **{name: wanted for name, wanted in book.wants.items()
-                                                   if wanted in makers}}) for book in found]
+    found = [
+        replace(
+            book,
+            needs={**book.needs, **{name: wanted for name, wanted in book.wants.items() if wanted in makers}},
+        )
+        for book in found
+    ]
     for book in found:
         for name, needed in book.needs.items():
             if needed not in makers:
-                raise ChainError(f"{shown(book.path)}: needs {needed} ({name}), which no notebook makes in "
-                                 f"{profile}")
+                raise ChainError(
+                    f"{shown(book.path)}: needs {needed} ({name}), which no notebook makes in {profile}"
+                )
     mine = [book for book in found if study in ("all", book.study)]
     return _with_makers(mine, found, makers)
 
@@ -148,34 +172,56 @@ def read_notebook(path: Path) -> Notebook:
         raise ChainError(f"{shown(path)}: its metadata lacks `compendium: {{study: {path.parent.name}, …}}`")
     for key, value in meta.items():
         if key not in METADATA:
-            raise ChainError(f"{shown(path)}: unknown metadata key compendium.{key}; "
-                             f"known: {', '.join(sorted(METADATA))}")
+            raise ChainError(
+                f"{shown(path)}: unknown metadata key compendium.{key}; known: {', '.join(sorted(METADATA))}"
+            )
         found = param_types.problem(value, METADATA[key], {}, (key,))
         if found:
-            raise ChainError(f"{shown(path)}: its metadata compendium.{'.'.join(map(str, found[0]))} {found[1]}")
+            raise ChainError(
+                f"{shown(path)}: its metadata compendium.{'.'.join(map(str, found[0]))} {found[1]}"
+            )
     lists = {key: tuple(meta.get(key) or ()) for key in ("makes", "figures", "tables", "data")}
     needs, wants = dict(meta.get("needs") or {}), dict(meta.get("wants") or {})
-    for place in (*needs.values(), *wants.values(), *(place for places in lists.values() for place in places)):
+    for place in (
+        *needs.values(),
+        *wants.values(),
+        *(place for places in lists.values() for place in places),
+    ):
         if Path(place).is_absolute() or ".." in Path(place).parts or not Path(place).parts:
-            raise ChainError(f"{shown(path)}: its metadata names {place!r}, should be a path below the folder it "
-                             "belongs to: not absolute, without `..`")
+            raise ChainError(
+                f"{shown(path)}: its metadata names {place!r}, should be a path below the folder it "
+                "belongs to: not absolute, without `..`"
+            )
     for place in lists["data"]:
         if not (DATA / place).exists():
-            raise ChainError(f"{shown(path)}: its metadata names the data {place!r}, but there is no data/{place}")
+            raise ChainError(
+                f"{shown(path)}: its metadata names the data {place!r}, but there is no data/{place}"
+            )
     code = [(cell, "".join(cell["source"])) for cell in content["cells"] if cell["cell_type"] == "code"]
     tagged = [source for cell, source in code if "parameters" in cell.get("metadata", {}).get("tags", [])]
     if len(tagged) != 1:
         raise ChainError(f"{shown(path)}: has {len(tagged)} cells tagged `parameters`, should have one")
-    imported = {name for cell, source in code
-                for name in _imports(source, f"{shown(path)}, cell {cell.get('id', '?')}")}
+    imported = {
+        name
+        for cell, source in code
+        for name in _imports(source, f"{shown(path)}, cell {cell.get('id', '?')}")
+    }
     names = _assigned(tagged[0])
     for name in ("profile", "out", *needs, *wants):
         if name not in names:
             raise ChainError(f"{shown(path)}: its `parameters` cell should set {name!r}")
-    return Notebook(path=path, study=meta["study"], title=meta.get("title", path.stem),
-                    section=str(meta.get("section", "")), needs=needs, wants=wants,
-                    profiles=tuple(meta.get("profiles") or PROFILES), parameters=tuple(names),
-                    modules=tuple(sorted(module_files(frozenset(imported)))), **lists)
+    return Notebook(
+        path=path,
+        study=meta["study"],
+        title=meta.get("title", path.stem),
+        section=str(meta.get("section", "")),
+        needs=needs,
+        wants=wants,
+        profiles=tuple(meta.get("profiles") or PROFILES),
+        parameters=tuple(names),
+        modules=tuple(sorted(module_files(frozenset(imported)))),
+        **lists,
+    )
 
 
 def _content(path: Path) -> dict:
@@ -186,8 +232,11 @@ def _content(path: Path) -> dict:
         raise ChainError(f"{shown(path)}: not a readable notebook ({error})") from None
     cells = content.get("cells") if isinstance(content, dict) else None
     if not isinstance(cells, list) or not all(
-            isinstance(cell, dict) and {"cell_type", "source"} <= cell.keys() for cell in cells):
-        raise ChainError(f"{shown(path)}: not a notebook: it should hold `cells`, each with cell_type and source")
+        isinstance(cell, dict) and {"cell_type", "source"} <= cell.keys() for cell in cells
+    ):
+        raise ChainError(
+            f"{shown(path)}: not a notebook: it should hold `cells`, each with cell_type and source"
+        )
     return content
 
 
@@ -254,6 +303,10 @@ def _module_path(name: str) -> Path | None:
 
 def _assigned(source: str) -> list[str]:
     """Names that a `parameters` cell assigns."""
-    return [target.id for node in ast.parse(source).body if isinstance(node, (ast.Assign, ast.AnnAssign))
-            for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
-            if isinstance(target, ast.Name)]
+    return [
+        target.id
+        for node in ast.parse(source).body
+        if isinstance(node, (ast.Assign, ast.AnnAssign))
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Name)
+    ]

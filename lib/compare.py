@@ -66,18 +66,28 @@ def moved(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
             what = "another note"
         else:
             continue
-        numbers = {f"{side}{end}": float("nan") if row is None else row[name]
-                   for side, row in (("before", was), ("after", now)) for name, end in NUMBERS.items()}
+        numbers = {
+            f"{side}{end}": float("nan") if row is None else row[name]
+            for side, row in (("before", was), ("after", now))
+            for name, end in NUMBERS.items()
+        }
         rows.append({**dict(zip(ADDRESS, key)), "what": what, **numbers})
     return pd.DataFrame(rows, columns=MOVED)
 
 
 def in_words(differing: pd.DataFrame) -> list[str]:
     """The rows of `moved` as people say them: "s/t[a, c] was 1, is 1.5"."""
-    says = {"moved": "was {before}, is {after}", "gone": "is gone", "new": "is new",
-            "another note": "has another note"}
-    return [f"{address(row)} " + says[row["what"]].format(before=_shown(row, "before"), after=_shown(row, "after"))
-            for row in differing.to_dict("records")]
+    says = {
+        "moved": "was {before}, is {after}",
+        "gone": "is gone",
+        "new": "is new",
+        "another note": "has another note",
+    }
+    return [
+        f"{address(row)} "
+        + says[row["what"]].format(before=_shown(row, "before"), after=_shown(row, "after"))
+        for row in differing.to_dict("records")
+    ]
 
 
 def _detail(before: Path, after: Path) -> str:

@@ -12,9 +12,11 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-TRIPLE_KEYS = (("head", "subject", "source", "from", "entity1", "entity_1", "start", "h", "s"),
-               ("relation", "relationship", "predicate", "rel", "edge", "r", "p"),
-               ("tail", "object", "target", "to", "entity2", "entity_2", "end", "t", "o"))
+TRIPLE_KEYS = (
+    ("head", "subject", "source", "from", "entity1", "entity_1", "start", "h", "s"),
+    ("relation", "relationship", "predicate", "rel", "edge", "r", "p"),
+    ("tail", "object", "target", "to", "entity2", "entity_2", "end", "t", "o"),
+)
 NAME_KEYS = ("label", "name", "text", "entity", "value", "id")
 PATH_KEYS = ("path", "triples", "chain", "connection")
 SET_KEYS = ("paths", "answer", "answers", "connections")
@@ -55,7 +57,7 @@ class Answer:
 def normalise(name: str) -> str:
     """A name as it is compared: lower case, single spaces, composed accents, no quotation marks around it."""
     text = unicodedata.normalize("NFC", str(name)).replace("’", "'")
-    return re.sub(r"\s+", " ", text).strip().strip("\"“”").strip().lower()
+    return re.sub(r"\s+", " ", text).strip().strip('"“”').strip().lower()
 
 
 def path_key(path) -> tuple:
@@ -108,11 +110,15 @@ def fault(path, query: Query, rule: str = "chain") -> str:
         return f"starts at {path[0][0]!r}, should start at {normalise(query.head)!r}"
     for position, (first, second) in enumerate(zip(path, path[1:])):
         if first[2] != second[0]:
-            return (f"breaks between triples {position} and {position + 1}: {first[2]!r} is followed by "
-                    f"{second[0]!r}")
+            return (
+                f"breaks between triples {position} and {position + 1}: {first[2]!r} is followed by "
+                f"{second[0]!r}"
+            )
     if path[-1][1:] != (normalise(query.relation), normalise(query.tail)):
-        return (f"ends in ({path[-1][1]}, {path[-1][2]}), should end in "
-                f"({normalise(query.relation)}, {normalise(query.tail)})")
+        return (
+            f"ends in ({path[-1][1]}, {path[-1][2]}), should end in "
+            f"({normalise(query.relation)}, {normalise(query.tail)})"
+        )
     return ""
 
 
@@ -129,7 +135,7 @@ def parse_answer(reply: str) -> Answer:
     problems = []
     text = reply
     if re.search(r"</think>", text):
-        text = text[text.rindex("</think>") + len("</think>"):]
+        text = text[text.rindex("</think>") + len("</think>") :]
     elif re.match(r"\s*<think>", text):
         problems.append("the <think> block is never closed, so there is no answer after it")
         text = re.sub(r"^\s*<think>", "", text) if "<answer>" in text else ""
@@ -212,7 +218,7 @@ def read_path(value):
 
 def _chain(names: list):
     """(A, r, B, s, C) as triples; None for a number of names that makes none."""
-    triples = tuple(tuple(names[start:start + 3]) for start in range(0, len(names) - 2, 2))
+    triples = tuple(tuple(names[start : start + 3]) for start in range(0, len(names) - 2, 2))
     return (triples or None) if len(names) % 2 else None
 
 
@@ -236,7 +242,9 @@ def clean_name(value) -> str:
         return ""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    text = re.sub(r"&(#\d+|#[xX][0-9a-fA-F]+|[a-zA-Z]\w*);", lambda found: html.unescape(found[0]), str(value))
+    text = re.sub(
+        r"&(#\d+|#[xX][0-9a-fA-F]+|[a-zA-Z]\w*);", lambda found: html.unescape(found[0]), str(value)
+    )
     return re.sub(r"[\s\x00-\x1f]+", " ", re.sub("[\ud800-\udfff]", "\ufffd", text)).strip()
 
 
@@ -330,9 +338,9 @@ def _leading_value(block: str, problems: list):
 def _answer_block(text: str, problems: list) -> str:
     """The part of a reply that holds its answer."""
     if "<answer>" in text:
-        block = text[text.rindex("<answer>") + len("<answer>"):]
+        block = text[text.rindex("<answer>") + len("<answer>") :]
         if "</answer>" in block:
-            block = block[:block.index("</answer>")]
+            block = block[: block.index("</answer>")]
         else:
             problems.append("the <answer> tag is never closed")
     else:
@@ -342,7 +350,7 @@ def _answer_block(text: str, problems: list) -> str:
     if fences:
         block = fences[-1]
     start = re.search(r"[{\[]", block)
-    return block[start.start():].strip() if start else block.strip()
+    return block[start.start() :].strip() if start else block.strip()
 
 
 def _complete_paths(block: str) -> tuple[list, list]:
@@ -395,5 +403,8 @@ def _is_triple(value) -> bool:
 
 def _is_path(value) -> bool:
     value = decode(value)
-    return isinstance(value, list) and bool(value) and all(
-        _is_triple(part) or isinstance(decode(part), Pairs) for part in value)
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(_is_triple(part) or isinstance(decode(part), Pairs) for part in value)
+    )

@@ -48,8 +48,10 @@ def pair_moments(scores, atom_of, n_atoms: int, weights=None) -> np.ndarray:
     """
     scores = np.asarray(scores, dtype=float)
     if scores.ndim != 3 or len(scores) < 2:
-        raise ConsistencyError("scores should have the axes [anchor, judge, unit] with at least two anchors, "
-                               f"not shape {scores.shape}")
+        raise ConsistencyError(
+            "scores should have the axes [anchor, judge, unit] with at least two anchors, "
+            f"not shape {scores.shape}"
+        )
     first, second = (np.array(side) for side in zip(*combinations(range(len(scores)), 2)))
     # sums of squares of centred scores keep their digits; a constant taken from both vectors changes no
     # correlation
@@ -79,8 +81,7 @@ def consistency_from_moments(moments, counts) -> np.ndarray:
 
 
 def anchors_compared(scores) -> np.ndarray:
-    """How many anchor pairs enter each judge's consistency: [judge] (both vectors vary on the shared units).
-    """
+    """How many anchor pairs enter each judge's consistency: [judge] (both vectors vary on the shared units)."""
     n_units = np.asarray(scores).shape[-1]
     n, x, y, xx, yy, _ = np.moveaxis(pair_moments(scores, np.arange(n_units), n_units).sum(axis=0), -1, 0)
     with np.errstate(divide="ignore", invalid="ignore"):

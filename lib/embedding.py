@@ -49,10 +49,9 @@ def embed(texts, model: str = MINILM, cache=None) -> np.ndarray:
     if not texts:
         return np.zeros((0, 0), dtype=np.float32)
     unique = sorted(set(texts))
-    if cache is None:
-        known = dict(zip(unique, _compute(unique, model)))
-    else:
-        known = _through_cache(unique, model, cache)
+    known = (
+        dict(zip(unique, _compute(unique, model))) if cache is None else _through_cache(unique, model, cache)
+    )
     return np.stack([known[text] for text in texts])
 
 
@@ -81,8 +80,10 @@ def _through_cache(unique: list[str], model: str, cache) -> dict:
         missing = [text for text in unique if text not in known]
         if missing:
             known.update(zip(missing, _compute(missing, model)))
-            database.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)",
-                                 [(keys[text], known[text].tobytes()) for text in missing])
+            database.executemany(
+                "INSERT OR REPLACE INTO vectors VALUES (?, ?)",
+                [(keys[text], known[text].tobytes()) for text in missing],
+            )
     return known
 
 
@@ -107,16 +108,21 @@ def _network_vectors(texts: list[str], network) -> np.ndarray:
     for size in np.unique(width):
         members = np.flatnonzero(width == size)
         for start in range(0, len(members), ROWS):
-            block = members[start:start + ROWS]
+            block = members[start : start + ROWS]
             filled = np.pad(block, (0, ROWS - len(block)), mode="edge")
-            features = network.tokenizer([texts[i] for i in filled], padding="max_length", truncation=True,
-                                         max_length=int(size), return_tensors="pt")
+            features = network.tokenizer(
+                [texts[i] for i in filled],
+                padding="max_length",
+                truncation=True,
+                max_length=int(size),
+                return_tensors="pt",
+            )
             with torch.inference_mode():
                 found = network(dict(features))["sentence_embedding"]
             found = torch.nn.functional.normalize(found, dim=1).numpy()
             if vectors is None:
                 vectors = np.empty((len(texts), found.shape[1]), dtype=np.float32)
-            vectors[block] = found[:len(block)]
+            vectors[block] = found[: len(block)]
     return vectors
 
 
@@ -129,7 +135,7 @@ def _ngram_vectors(texts: list[str]) -> np.ndarray:
             padded = f" {word} "
             for size in NGRAM_SIZES:
                 for start in range(max(len(padded) - size, 0) + 1):
-                    vectors[row, _bucket(padded[start:start + size])] += 1
+                    vectors[row, _bucket(padded[start : start + size])] += 1
     vectors = np.sqrt(vectors)  # damps words that a path repeats
     return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
 

@@ -36,8 +36,15 @@ def execute(notebook: Path, output: Path, parameters: dict) -> None:
 
     with atomic_write(output, suffix=".ipynb") as temporary:
         try:
-            papermill.execute_notebook(notebook, temporary, parameters=parameters, cwd=notebook.parent,
-                                       progress_bar=False, log_output=False, kernel_name="python3")
+            papermill.execute_notebook(
+                notebook,
+                temporary,
+                parameters=parameters,
+                cwd=notebook.parent,
+                progress_bar=False,
+                log_output=False,
+                kernel_name="python3",
+            )
         except PapermillExecutionError as error:
             cell = _cell_id(cell for cell in _code_cells(notebook) if "".join(cell["source"]) == error.source)
             told = "\n" + "\n".join(error.traceback) if VERBOSE else ""
@@ -45,8 +52,10 @@ def execute(notebook: Path, output: Path, parameters: dict) -> None:
         except DeadKernelError:
             begun = [cell for cell in _code_cells(temporary) if cell["metadata"]["papermill"]["start_time"]]
             cell = _cell_id(reversed(begun))
-            raise NotebookError(f"{shown(notebook)}, {cell}: its kernel died (the memory was full, or something "
-                                "ended the process)") from None
+            raise NotebookError(
+                f"{shown(notebook)}, {cell}: its kernel died (the memory was full, or something "
+                "ended the process)"
+            ) from None
     write_text_atomic(output.with_suffix(".html"), to_html(output))
 
 

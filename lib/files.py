@@ -29,9 +29,11 @@ def read_utf8(path, error=FileError, what: str = "a text file") -> str:
     except OSError as problem:
         raise error(f"{shown(path)}: cannot be read ({problem.strerror}); it should be {what}") from None
     except UnicodeDecodeError as problem:
-        byte, line = problem.object[problem.start], problem.object[:problem.start].count(b"\n") + 1
-        raise error(f"{shown(path)}: not UTF-8 (byte {problem.start + 1} is {byte:#x}) in line {line}; "
-                    f"it should be {what} saved as UTF-8") from None
+        byte, line = problem.object[problem.start], problem.object[: problem.start].count(b"\n") + 1
+        raise error(
+            f"{shown(path)}: not UTF-8 (byte {problem.start + 1} is {byte:#x}) in line {line}; "
+            f"it should be {what} saved as UTF-8"
+        ) from None
 
 
 def read_yaml(path, error=FileError, kind=(dict, list)):
@@ -94,7 +96,9 @@ def atomic_write(path, suffix=""):
     path, temporary = Path(path), None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=f"{TEMPORARY}{suffix}")
+        handle, name = tempfile.mkstemp(
+            dir=path.parent, prefix=f".{path.name}.", suffix=f"{TEMPORARY}{suffix}"
+        )
         os.close(handle)
         temporary = Path(name)
         yield temporary

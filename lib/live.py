@@ -95,7 +95,9 @@ def _show(study, smoke, out):
     print("cost: dollars, with replies as long as expected; most: dollars, if every reply ran to its limit")
     spent = spent_in(from_root(out) / "ledgers")
     ceiling = "none" if budget.dollars is None else f"${budget.dollars:,.2f}"
-    print(f"Ceiling (params/{PROFILE}.yaml, budget.dollars): {ceiling}; spent so far: ${spent['dollars']:,.2f}")
+    print(
+        f"Ceiling (params/{PROFILE}.yaml, budget.dollars): {ceiling}; spent so far: ${spent['dollars']:,.2f}"
+    )
     try:
         check_estimate(frame, budget, spent)
     except BudgetError as error:

@@ -82,8 +82,12 @@ class Page:
         known = study_params(self.study, self.profile)
         for name in given:
             if name not in known:
-                raise ParamsError(f"{name!r} is no key of params/{self.study}.yaml; it has {', '.join(known)}")
-        return SimpleNamespace(**{name: known[name] if value is None else value for name, value in given.items()})
+                raise ParamsError(
+                    f"{name!r} is no key of params/{self.study}.yaml; it has {', '.join(known)}"
+                )
+        return SimpleNamespace(
+            **{name: known[name] if value is None else value for name, value in given.items()}
+        )
 
     def rng(self, seed: int, label: str) -> np.random.Generator:
         """A generator of its own for one use: the same draws whatever else the notebook draws, in any order."""
@@ -123,8 +127,18 @@ class Page:
             raise cells_module.CellsError(f"{shown}: a missing value needs a note that says why")
         self._taken.add(key)
         numbers = [np.nan if number is None else float(number) for number in (value, lo, hi)]
-        self._rows.append([self.study, *key[1:], *numbers, decimals, note, basis,
-                           f"{self.study}/{self.name}", _execution_count()])
+        self._rows.append(
+            [
+                self.study,
+                *key[1:],
+                *numbers,
+                decimals,
+                note,
+                basis,
+                f"{self.study}/{self.name}",
+                _execution_count(),
+            ]
+        )
 
 
 def _execution_count() -> int | None:

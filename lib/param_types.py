@@ -10,8 +10,15 @@ from lib.files import read_yaml
 from lib.paths import DATA, PARAMS
 
 TYPES = PARAMS / "types.yaml"
-NAMES = {"text": "text", "whole": "a whole number", "number": "a number", "yes or no": "yes or no (true, false)",
-         "list": "a list", "mapping": "a mapping (`key: value`)", "any": "anything"}
+NAMES = {
+    "text": "text",
+    "whole": "a whole number",
+    "number": "a number",
+    "yes or no": "yes or no (true, false)",
+    "list": "a list",
+    "mapping": "a mapping (`key: value`)",
+    "any": "anything",
+}
 
 
 class TypesError(ValueError):
@@ -23,7 +30,9 @@ def table() -> dict:
     """The content of params/types.yaml: {study or "profile": {key: rule}}. Raises TypesError where it is not."""
     content = read_yaml(TYPES, TypesError, dict)
     if not all(isinstance(rules, dict) for rules in content.values()):
-        raise TypesError("params/types.yaml: should hold a mapping for each study: `B: {type: whole, least: 1}`")
+        raise TypesError(
+            "params/types.yaml: should hold a mapping for each study: `B: {type: whole, least: 1}`"
+        )
     return content
 
 
@@ -44,8 +53,10 @@ def problem(value, rule, params: dict, path: tuple = ()):
     known = _known(rule, params)
     if known is not None and value not in known:
         near = difflib.get_close_matches(str(value), map(str, known), n=1)
-        return path, (f"should be one of {', '.join(map(str, known))}, not {_shown(value)}"
-                      f"{f'; did you mean `{near[0]}`?' if near else ''}")
+        return path, (
+            f"should be one of {', '.join(map(str, known))}, not {_shown(value)}"
+            f"{f'; did you mean `{near[0]}`?' if near else ''}"
+        )
     return _inside(rule, kind, value, params, path)
 
 
@@ -57,13 +68,18 @@ def wanted(rule) -> str:
     name = NAMES[kind]
     if kind in ("text", "list", "mapping") and not rule.get("empty"):
         least = rule.get("entries", "one")
-        name = {"text": "text that is not empty", "mapping": f"a mapping of at least {least} `key: value`",
-                "list": f"a list of at least {least} {'entry' if least == 'one' else 'entries'}"}[kind]
+        name = {
+            "text": "text that is not empty",
+            "mapping": f"a mapping of at least {least} `key: value`",
+            "list": f"a list of at least {least} {'entry' if least == 'one' else 'entries'}",
+        }[kind]
     if "length" in rule:
         name = f"a list of {rule['length']} entries"
     words = {"least": "at least", "above": "more than", "most": "at most", "below": "less than"}
     bounds = [f"{word} {rule[bound]}" for bound, word in words.items() if bound in rule]
-    return f"{name}{' of ' if bounds else ''}{' and '.join(bounds)}{' or null' if rule.get('or_null') else ''}"
+    return (
+        f"{name}{' of ' if bounds else ''}{' and '.join(bounds)}{' or null' if rule.get('or_null') else ''}"
+    )
 
 
 def _spelt_out(rule) -> tuple[dict, str]:
@@ -74,14 +90,24 @@ def _spelt_out(rule) -> tuple[dict, str]:
 
 def _is(kind, value) -> bool:
     number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    return {"text": isinstance(value, str), "whole": number and isinstance(value, int), "number": number,
-            "yes or no": isinstance(value, bool), "list": isinstance(value, list),
-            "mapping": isinstance(value, dict), "any": True}[kind]
+    return {
+        "text": isinstance(value, str),
+        "whole": number and isinstance(value, int),
+        "number": number,
+        "yes or no": isinstance(value, bool),
+        "list": isinstance(value, list),
+        "mapping": isinstance(value, dict),
+        "any": True,
+    }[kind]
 
 
 def _outside(rule, value) -> bool:
-    return (("least" in rule and value < rule["least"]) or ("most" in rule and value > rule["most"])
-            or ("above" in rule and value <= rule["above"]) or ("below" in rule and value >= rule["below"]))
+    return (
+        ("least" in rule and value < rule["least"])
+        or ("most" in rule and value > rule["most"])
+        or ("above" in rule and value <= rule["above"])
+        or ("below" in rule and value >= rule["below"])
+    )
 
 
 def _missing(rule, kind, value) -> bool:
@@ -115,7 +141,9 @@ def _inside(rule, kind, value, params, path):
         lacks = [name for name in fields or () if name not in value and name not in optional]
         if lacks:
             return path, f"lacks the key `{lacks[0]}`: {wanted(fields[lacks[0]])}"
-        entries = [(key, entry, fields[key] if fields else rule.get("of", "any")) for key, entry in value.items()]
+        entries = [
+            (key, entry, fields[key] if fields else rule.get("of", "any")) for key, entry in value.items()
+        ]
     else:
         return None
     twice = _twice(rule.get("distinct"), kind, value)

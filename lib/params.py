@@ -67,7 +67,9 @@ def study_params(study: str, profile: str = "demo", smoke: bool = False) -> dict
         raise ParamsError(f"study {study!r} is not one of {', '.join(STUDIES)}")
     file, profile_file = PARAMS / f"{study}.yaml", PARAMS / f"{profile}.yaml"
     params, content = read_yaml(file), profile_params(profile)
-    stands = [(file, (key,), value) for key, value in params.items()]  # every value, also one that is overridden
+    stands = [
+        (file, (key,), value) for key, value in params.items()
+    ]  # every value, also one that is overridden
     rules = param_types.table().get(study, {})
     for where, path, _ in stands:  # first, lest an override of the right name be blamed for a wrong one here
         _check_name(where, path, rules, study)
@@ -97,8 +99,10 @@ def _check_name(file, path: tuple, rules, study: str) -> None:
         return
     if difflib.get_close_matches(str(path[-1]), rules, n=1):
         raise ParamsError(unknown_key(file, path, rules))
-    raise ParamsError(f"{_where(file, path)}: `{path[-1]}` has no type yet; add a line for it to "
-                      f"params/types.yaml, below `{study}:`")
+    raise ParamsError(
+        f"{_where(file, path)}: `{path[-1]}` has no type yet; add a line for it to "
+        f"params/types.yaml, below `{study}:`"
+    )
 
 
 def _check(file, path: tuple, value, rule, params: dict) -> None:
@@ -112,7 +116,9 @@ def _where(file, path: tuple) -> str:
     node, line = yaml.compose(files.read_utf8(file, ParamsError), Loader=yaml.SafeLoader), None
     for name in path:
         if isinstance(node, yaml.MappingNode):
-            key, node = next(((key, value) for key, value in node.value if key.value == str(name)), (None, None))
+            key, node = next(
+                ((key, value) for key, value in node.value if key.value == str(name)), (None, None)
+            )
         elif isinstance(node, yaml.SequenceNode) and isinstance(name, int) and name < len(node.value):
             key = node = node.value[name]
         else:

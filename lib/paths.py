@@ -7,7 +7,9 @@ DATA = ROOT / "data"
 PARAMS = ROOT / "params"
 NOTEBOOKS = ROOT / "notebooks"
 FIGURES = ROOT / "figures"
-ACROSS = "across"  # the chapter that looks across the studies: notebooks and params as theirs, no paper of its own
+ACROSS = (
+    "across"  # the chapter that looks across the studies: notebooks and params as theirs, no paper of its own
+)
 STUDIES = ("alienbench", "stories", "metanym", "worldmodels", "create", ACROSS)
 
 

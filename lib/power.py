@@ -26,8 +26,9 @@ class MinimumDetectable(NamedTuple):
     power: float
 
 
-def mann_whitney_power(n_first: int, n_second: int, shift: float, *, alpha: float, simulations: int,
-                       rng: np.random.Generator) -> float:
+def mann_whitney_power(
+    n_first: int, n_second: int, shift: float, *, alpha: float, simulations: int, rng: np.random.Generator
+) -> float:
     """Share of `simulations` in which the test at level `alpha` rejects for a location shift in SD units.
 
     Raises ValueError for a shift that is no finite number, sizes that are no whole numbers of at least 1, and an
@@ -41,9 +42,16 @@ def mann_whitney_power(n_first: int, n_second: int, shift: float, *, alpha: floa
     return float(((U <= lower) | (U >= upper)).mean())
 
 
-def minimum_detectable_effect(n_first: int, n_second: int, *, alpha: float, power: float = 0.8,
-                              simulations: int, rng: np.random.Generator,
-                              resolution: float = 0.001) -> MinimumDetectable:
+def minimum_detectable_effect(
+    n_first: int,
+    n_second: int,
+    *,
+    alpha: float,
+    power: float = 0.8,
+    simulations: int,
+    rng: np.random.Generator,
+    resolution: float = 0.001,
+) -> MinimumDetectable:
     """The smallest shift, among multiples of `resolution` (SD), at which the test has at least `power`.
 
     All shifts are judged on the same simulated samples (common random numbers), so power rises with the shift
@@ -91,8 +99,9 @@ def _rejection(n_first, n_second, alpha) -> tuple[float, float]:
     """Reject for U <= lower or U >= upper."""
     for n in (n_first, n_second):
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
-            raise ValueError(f"samples need whole numbers of units, at least one each, got {n_first!r} and "
-                             f"{n_second!r}")
+            raise ValueError(
+                f"samples need whole numbers of units, at least one each, got {n_first!r} and {n_second!r}"
+            )
     if not 0 < alpha < 1:
         raise ValueError(f"alpha must lie between 0 and 1, got {alpha!r}")
     middle = n_first * n_second / 2

@@ -38,8 +38,16 @@ def run_group(command, *, line, keep=(), **options) -> tuple:
     heard = [number for number in STOPS if signal.getsignal(number) != signal.SIG_IGN]
     before = {number: signal.signal(number, stop) for number in heard}
     try:
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, errors="replace", process_group=0,
-                              pass_fds=keep, preexec_fn=_begin, **options) as process:
+        with subprocess.Popen(
+            command,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            process_group=0,
+            pass_fds=keep,
+            preexec_fn=_begin,
+            **options,
+        ) as process:
             if stops:
                 _signal(process.pid, signal.SIGINT)
             for text in process.stderr:

@@ -72,10 +72,18 @@ def rank_table(estimates: pd.Series, replicates) -> pd.DataFrame:
     order = np.argsort(-values, kind="stable")
     drawn = ranks(replicates, method="competition")
     lo, hi = percentile_interval(values, replicates.T)[1:]
-    table = pd.DataFrame({"estimate": values, "lo": lo, "hi": hi, "rank": ranks(values, method="competition"),
-                          "rank_lo": np.nanquantile(drawn, 0.025, axis=0, method="lower"),
-                          "rank_hi": np.nanquantile(drawn, 0.975, axis=0, method="higher"),
-                          "first": (drawn == 1).mean(axis=0)}, index=estimates.index).iloc[order]
+    table = pd.DataFrame(
+        {
+            "estimate": values,
+            "lo": lo,
+            "hi": hi,
+            "rank": ranks(values, method="competition"),
+            "rank_lo": np.nanquantile(drawn, 0.025, axis=0, method="lower"),
+            "rank_hi": np.nanquantile(drawn, 0.975, axis=0, method="higher"),
+            "first": (drawn == 1).mean(axis=0),
+        },
+        index=estimates.index,
+    ).iloc[order]
     p, (upper, lower) = pair_p(replicates), (order[:-1], order[1:])
     ahead = replicates[:, upper] - replicates[:, lower]
     table["holds"] = [*np.nanmean((ahead > 0) + 0.5 * (ahead == 0), axis=0), np.nan]
@@ -114,8 +122,12 @@ def win_share(scores, *, paired: bool) -> np.ndarray:
             if i != j and difference.size:
                 shares[i, j] = np.mean((difference > 0) + 0.5 * (difference == 0))
     seen = ~np.isnan(shares)
-    return np.divide(np.where(seen, shares, 0).sum(axis=1), seen.sum(axis=1), out=np.full(n, np.nan),
-                     where=seen.any(axis=1))
+    return np.divide(
+        np.where(seen, shares, 0).sum(axis=1),
+        seen.sum(axis=1),
+        out=np.full(n, np.nan),
+        where=seen.any(axis=1),
+    )
 
 
 def consensus_means(ratings, group_of, n_groups: int) -> np.ndarray:

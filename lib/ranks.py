@@ -141,8 +141,9 @@ def mann_whitney(first, second) -> MannWhitney:
     return MannWhitney(U, float(p), 2 * U / (n1 * n2) - 1)
 
 
-def rank_biserial_interval(first, second, *, B: int, rng: np.random.Generator,
-                           confidence: float = 0.95) -> Interval:
+def rank_biserial_interval(
+    first, second, *, B: int, rng: np.random.Generator, confidence: float = 0.95
+) -> Interval:
     """Rank-biserial r with its percentile bootstrap interval; both samples are resampled, each by itself.
 
     first[unit] (the baseline), second[unit]; r = 2U / (n1 n2) - 1, positive where the second sample is
@@ -157,8 +158,10 @@ def rank_biserial_interval(first, second, *, B: int, rng: np.random.Generator,
     estimate = _biserial(sizes[0][np.newaxis].astype(float), sizes[1][np.newaxis].astype(float))[0]
     # One stream a sample, so that a chunk's end cannot interleave their draws differently.
     streams = rng.spawn(2)
-    parts = [_biserial(*(_spread(size, rows, stream) for size, stream in zip(sizes, streams, strict=True)))
-             for rows in chunk_sizes(B, max(n1, n2))]
+    parts = [
+        _biserial(*(_spread(size, rows, stream) for size, stream in zip(sizes, streams, strict=True)))
+        for rows in chunk_sizes(B, max(n1, n2))
+    ]
     return percentile_interval(estimate, np.concatenate(parts), confidence)
 
 

@@ -27,8 +27,13 @@ def refresh(path: Path) -> None:
     Raises nbclient's CellExecutionError and DeadKernelError.
     """
     book = nbformat.read(path, as_version=4)
-    NotebookClient(book, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}},
-                   record_timing=False).execute()
+    NotebookClient(
+        book,
+        timeout=600,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(path.parent)}},
+        record_timing=False,
+    ).execute()
     book.metadata["language_info"] = {"name": "python"}  # the version would differ from machine to machine
     write_text_atomic(path, nbformat.writes(book) + "\n")
 

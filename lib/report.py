@@ -20,8 +20,8 @@ MEANING = {
 }
 PROFILE_NOTE = {
     "demo": "Profile demo: what is computed from data comes from simulated models whose truth is known. None of "
-            "it reproduces the paper, and none claims to; only numbers derived from the paper's own printed "
-            "numbers have a verdict.",
+    "it reproduces the paper, and none claims to; only numbers derived from the paper's own printed "
+    "numbers have a verdict.",
     "released": "Profile released: computed from the archives that the authors published.",
     "live": "Profile live: computed from models asked now, not from the paper's run.",
 }
@@ -30,13 +30,23 @@ PROFILE_NOTE = {
 def page(report: pd.DataFrame, computed: pd.DataFrame, studies, profile: str) -> str:
     """The whole page as a string; asks nothing of any other host."""
     lines = "".join(f"<li>{html.escape(summary(report, computed, study))}</li>" for study in studies)
-    meanings = "".join(f"<dt><span class='s {status.replace(' ', '-')}'>{status}</span></dt><dd>{text}</dd>"
-                       for status, text in MEANING.items())
+    meanings = "".join(
+        f"<dt><span class='s {status.replace(' ', '-')}'>{status}</span></dt><dd>{text}</dd>"
+        for status, text in MEANING.items()
+    )
     sections = "".join(_contradictions(study) for study in studies)
     return PAGE.format(
-        profile=html.escape(profile), note=html.escape(PROFILE_NOTE[profile]), lines=lines, meanings=meanings,
-        studies=_options(studies), statuses=_options(STATUSES), sections=sections, style=STYLE, script=SCRIPT,
-        exhibits=_options(dict.fromkeys(report["exhibit"])), data=_data(report),
+        profile=html.escape(profile),
+        note=html.escape(PROFILE_NOTE[profile]),
+        lines=lines,
+        meanings=meanings,
+        studies=_options(studies),
+        statuses=_options(STATUSES),
+        sections=sections,
+        style=STYLE,
+        script=SCRIPT,
+        exhibits=_options(dict.fromkeys(report["exhibit"])),
+        data=_data(report),
     )
 
 
@@ -50,9 +60,22 @@ def _data(report: pd.DataFrame) -> str:
     for row in report.to_dict("records"):
         link = f"notebooks/{row['notebook']}.html#cell-id={row['cell']}" if row["notebook"] else ""
         said = "; ".join(filter(None, [row["note"], row["remark"]]))
-        rows.append([row["study"], row["exhibit"], row["row"], row["column"], row["status"], row["verdict"],
-                     printed_text(row), computed_text(row), row["place"], said, link, " ".join(
-                         labels[row["study"]].get(row[end], "") for end in ("row", "column"))])
+        rows.append(
+            [
+                row["study"],
+                row["exhibit"],
+                row["row"],
+                row["column"],
+                row["status"],
+                row["verdict"],
+                printed_text(row),
+                computed_text(row),
+                row["place"],
+                said,
+                link,
+                " ".join(labels[row["study"]].get(row[end], "") for end in ("row", "column")),
+            ]
+        )
     return json.dumps(rows, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
@@ -61,7 +84,9 @@ def _labels(study: str) -> dict:
     found = {}
     for value in study_params(study).values():
         if isinstance(value, dict):
-            named = {key: entry.get("label") if isinstance(entry, dict) else entry for key, entry in value.items()}
+            named = {
+                key: entry.get("label") if isinstance(entry, dict) else entry for key, entry in value.items()
+            }
             found.update({str(key): name for key, name in named.items() if isinstance(name, str)})
     return found
 
@@ -92,14 +117,21 @@ def _contradictions(study: str) -> str:
         return ""
     items = "".join(
         "<tr><td><b>{title}</b><br>{finding}</td><td>{a}<br><small>{pa}</small></td>"
-        "<td>{b}<br><small>{pb}</small></td></tr>"
-        .format(title=html.escape(str(one["title"])), finding=html.escape(str(one["finding"])),
-                a=_quote(one["first"]), pa=html.escape(str(one["first"]["place"])),
-                b=_quote(one["second"]), pb=html.escape(str(one["second"]["place"])))
-        for one in found)
-    return (f"<h3>{html.escape(study)}: {len(found)} places that disagree or seem to</h3>"
-            "<div class='scroll'><table class='against'><thead><tr><th>What</th>"
-            f"<th>One place</th><th>The other</th></tr></thead><tbody>{items}</tbody></table></div>")
+        "<td>{b}<br><small>{pb}</small></td></tr>".format(
+            title=html.escape(str(one["title"])),
+            finding=html.escape(str(one["finding"])),
+            a=_quote(one["first"]),
+            pa=html.escape(str(one["first"]["place"])),
+            b=_quote(one["second"]),
+            pb=html.escape(str(one["second"]["place"])),
+        )
+        for one in found
+    )
+    return (
+        f"<h3>{html.escape(study)}: {len(found)} places that disagree or seem to</h3>"
+        "<div class='scroll'><table class='against'><thead><tr><th>What</th>"
+        f"<th>One place</th><th>The other</th></tr></thead><tbody>{items}</tbody></table></div>"
+    )
 
 
 def _quote(side) -> str:

@@ -75,8 +75,16 @@ def percentile_interval(estimate, replicates, confidence: float = 0.95) -> Inter
     return Interval(_plain(estimate), _plain(lo), _plain(hi))
 
 
-def bootstrap(values, statistic: Callable | None = None, *, B: int, rng: np.random.Generator,
-              method: str = "percentile", confidence: float = 0.95, clusters=None) -> Interval:
+def bootstrap(
+    values,
+    statistic: Callable | None = None,
+    *,
+    B: int,
+    rng: np.random.Generator,
+    method: str = "percentile",
+    confidence: float = 0.95,
+    clusters=None,
+) -> Interval:
     """Bootstrap interval of a statistic of values[..., unit]; units (the last axis) are resampled.
 
     statistic: None for the mean (missing units, NaN, are left out row by row), or a callable (array, axis=-1)
@@ -92,8 +100,13 @@ def bootstrap(values, statistic: Callable | None = None, *, B: int, rng: np.rand
     check_replicates(B, rng)
     values = _units(values)
     if statistic is None and np.isnan(values).any():
-        return _by_row(values, clusters, lambda row, labels: bootstrap(
-            row, B=B, rng=rng, method=method, confidence=confidence, clusters=labels))
+        return _by_row(
+            values,
+            clusters,
+            lambda row, labels: bootstrap(
+                row, B=B, rng=rng, method=method, confidence=confidence, clusters=labels
+            ),
+        )
     evaluate, n_draws, estimate = _evaluator(values, statistic, clusters)
     replicates = _replicates(evaluate, n_draws, values.size, B, rng)
     if method == "percentile":
@@ -101,8 +114,9 @@ def bootstrap(values, statistic: Callable | None = None, *, B: int, rng: np.rand
     return _bca_interval(estimate, replicates, _jackknife(evaluate, n_draws, values.size), confidence)
 
 
-def paired_bootstrap(first, second, *, B: int, rng: np.random.Generator, confidence: float = 0.95,
-                     clusters=None) -> PairedResult:
+def paired_bootstrap(
+    first, second, *, B: int, rng: np.random.Generator, confidence: float = 0.95, clusters=None
+) -> PairedResult:
     """Difference of means over paired units, mean(second) - mean(first), by resampling pairs.
 
     first[..., unit], second[..., unit]: pairs with a missing member are left out. The interval is the
@@ -120,8 +134,16 @@ def paired_bootstrap(first, second, *, B: int, rng: np.random.Generator, confide
     near = np.abs(differences) <= TIE_RTOL * np.maximum(np.abs(first), np.abs(second))
     differences = np.where(near, 0.0, differences)
     if np.isnan(differences).any():
-        return PairedResult(*_by_row(differences, clusters, lambda row, labels: paired_bootstrap(
-            np.zeros_like(row), row, B=B, rng=rng, confidence=confidence, clusters=labels), fields=4))
+        return PairedResult(
+            *_by_row(
+                differences,
+                clusters,
+                lambda row, labels: paired_bootstrap(
+                    np.zeros_like(row), row, B=B, rng=rng, confidence=confidence, clusters=labels
+                ),
+                fields=4,
+            )
+        )
     evaluate, n_draws, estimate = _evaluator(differences, None, clusters)
     replicates = _replicates(evaluate, n_draws, differences.size, B, rng)
     interval = percentile_interval(estimate, replicates, confidence)
@@ -206,8 +228,10 @@ def _evaluator(values, statistic, clusters):
             indices = order[np.repeat(starts[drawn], sizes[drawn]) + within].reshape(len(rows), length)
             part = np.asarray(statistic(values[..., indices], axis=-1), dtype=float)
             if part.ndim == 0 or part.shape[-1] != len(rows):
-                raise ValueError("the statistic must reduce the last axis (axis=-1) and keep the axis of the "
-                                 f"replicates, giving [..., {len(rows)}], but gave shape {part.shape}")
+                raise ValueError(
+                    "the statistic must reduce the last axis (axis=-1) and keep the axis of the "
+                    f"replicates, giving [..., {len(rows)}], but gave shape {part.shape}"
+                )
             if results is None:
                 results = np.empty(part.shape[:-1] + (len(draws),))
             results[..., rows] = part
@@ -328,8 +352,9 @@ def _check_interval(method, confidence) -> None:
 
 def _check_enough(replicates) -> None:
     if replicates.ndim == 0 or replicates.shape[-1] < 2:
-        raise ValueError("an interval needs at least 2 replicates, replicates[..., B] has shape "
-                         f"{replicates.shape}")
+        raise ValueError(
+            f"an interval needs at least 2 replicates, replicates[..., B] has shape {replicates.shape}"
+        )
 
 
 def _plain(value):

@@ -43,8 +43,11 @@ def main(arguments=None) -> int:
         stop, code = signal.SIGINT, 0
     if stop or code:
         reason = f"stopped by {stop.name}" if stop else "the chain stopped"
-        print(f"error: {reason}; what was finished is kept, and the same command goes on from there"
-              f"{'' if stop or VERBOSE else ' (VERBOSE=1 shows tracebacks)'}", file=sys.stderr)
+        print(
+            f"error: {reason}; what was finished is kept, and the same command goes on from there"
+            f"{'' if stop or VERBOSE else ' (VERBOSE=1 shows tracebacks)'}",
+            file=sys.stderr,
+        )
         return 128 + stop if stop else code
     if nothing:
         print(f"Nothing to do: all {len(books)} notebooks of profile {options.profile} are up to date.")
@@ -67,7 +70,9 @@ def _checked(options, smoke: bool, out: Path) -> list:
     try:
         books = _books(options.study, options.profile, smoke)
     except ValueError as error:
-        sound = [study for study in STUDIES if options.study == "all" and _sound(study, options.profile, smoke)]
+        sound = [
+            study for study in STUDIES if options.study == "all" and _sound(study, options.profile, smoke)
+        ]
         alone = ", ".join(f"STUDY={study}" for study in sound)
         raise ValueError(f"{error}{f' (sound, and can be run alone: {alone})' if sound else ''}") from None
     if not books:
@@ -112,7 +117,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--profile", default="demo", help=f"{', '.join(PROFILES)} (default: demo)")
     parser.add_argument("--study", default="all", help=f"all (the default), {', '.join(STUDIES)}")
     parser.add_argument("--smoke", default="0", help="1: the small N of the profile's smoke section")
-    parser.add_argument("--cores", default="", help="how many notebooks run side by side (default: every core)")
+    parser.add_argument(
+        "--cores", default="", help="how many notebooks run side by side (default: every core)"
+    )
     parser.add_argument("--build", default="", help="folder for results (default: build/<profile>)")
     parser.add_argument("snakemake", nargs="*", help="further options for Snakemake, after --")
     return parser
@@ -126,12 +133,27 @@ def _snakemake(options, smoke: bool, out: Path, lock) -> tuple:
     killed.
     """
     command = [
-        sys.executable, "-m", "snakemake", "--cores", options.cores or str(_every_core()),
-        "--nolock", "--rerun-incomplete", "--keep-going", "--quiet", "host", "reason", "rules",
+        sys.executable,
+        "-m",
+        "snakemake",
+        "--cores",
+        options.cores or str(_every_core()),
+        "--nolock",
+        "--rerun-incomplete",
+        "--keep-going",
+        "--quiet",
+        "host",
+        "reason",
+        "rules",
         # plain modification times, as make would: a touched file counts, whatever its size
-        "--max-checksum-file-size", "0",
+        "--max-checksum-file-size",
+        "0",
         *options.snakemake,
-        "--config", f"profile={options.profile}", f"study={options.study}", f"smoke={int(smoke)}", f"build={out}",
+        "--config",
+        f"profile={options.profile}",
+        f"study={options.study}",
+        f"smoke={int(smoke)}",
+        f"build={out}",
     ]
     environment = dict(os.environ)
     for name, first in (("PYTHONPATH", ROOT), ("PATH", Path(sys.executable).parent)):
@@ -157,7 +179,8 @@ class Progress:
         r"|Elapsed time|Assuming unrestricted|Using shell|Provided cores|Rules claiming|Complete log"
         r"|Nothing to be done|\[IPKernelApp\]|RuleException:|CalledProcessError in file|Command 'set "
         r"|WorkflowError:|At least one job did not|Shutting down|Exiting because|host: |Kernel died while waiting"
-        r"|.*Kernel is running over TCP|Removing output|(\S+\.(png|svg|csv|html|ipynb|tex|jsonl)(, )?)+$")
+        r"|.*Kernel is running over TCP|Removing output|(\S+\.(png|svg|csv|html|ipynb|tex|jsonl)(, )?)+$"
+    )
     DONE = re.compile(r"Finished jobid: \d+ \(Rule: (\w+)\)")
     STEP = re.compile(r"(\d+ of \d+) steps")
 

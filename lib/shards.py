@@ -201,7 +201,12 @@ def run_notebook(notebook: Path, values: dict, folder: Path, shard: Shard, stage
         raise Asked
 
     lib.models.run_stage = take
-    for name in ("close", "save_csv", "save_figure", "save_tables"):  # a shard writes its ledger and nothing else
+    for name in (
+        "close",
+        "save_csv",
+        "save_figure",
+        "save_tables",
+    ):  # a shard writes its ledger and nothing else
         setattr(lib.page.Page, name, lambda *_, **__: None)
     matplotlib.use("Agg")  # not by the environment: kernels started from here would inherit it
     os.chdir(notebook.parent)

@@ -16,8 +16,9 @@ NO_CEILING = "none"  # what `budget: dollars:` says where a live run shall have 
 def check_source(source: str) -> str:
     """`source` itself. Raises ParamsError where it is not one of `SOURCES`."""
     if source not in SOURCES:
-        raise ParamsError(f"source {source!r} is not one of {', '.join(SOURCES)} (params/<profile>.yaml, "
-                          "`source`)")
+        raise ParamsError(
+            f"source {source!r} is not one of {', '.join(SOURCES)} (params/<profile>.yaml, `source`)"
+        )
     return source
 
 
@@ -45,7 +46,9 @@ def live_endpoint(profile: str) -> Endpoint:
     if os.environ.get(URL_VARIABLE):
         settings["base_url"] = os.environ[URL_VARIABLE]
     if not settings:
-        raise ParamsError(f"{shown(PARAMS / f'{profile}.yaml')}: lacks the section `endpoint: {{base_url: …}}`")
+        raise ParamsError(
+            f"{shown(PARAMS / f'{profile}.yaml')}: lacks the section `endpoint: {{base_url: …}}`"
+        )
     file = shown(PARAMS / f"{profile}.yaml")
     try:
         return Endpoint(**settings)
@@ -70,8 +73,10 @@ def budget_for(profile: str, models, out) -> Budget | None:
     for key in set(ceilings) - set(CEILINGS):
         raise ParamsError(f"{file}: budget: unknown key `{key}`; known keys: {', '.join(CEILINGS)}")
     if ceilings.get("dollars") is None:
-        raise ParamsError(f"{file}: budget: `dollars` is missing: give the most that a live run may cost in "
-                          "dollars, or the word none for no ceiling")
+        raise ParamsError(
+            f"{file}: budget: `dollars` is missing: give the most that a live run may cost in "
+            "dollars, or the word none for no ceiling"
+        )
     if ceilings["dollars"] == NO_CEILING:
         ceilings["dollars"] = None
     prices = dict(settings.get("prices", {}))

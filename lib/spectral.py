@@ -51,7 +51,8 @@ def fill_missing(ratings, fill=7.0) -> np.ndarray:
     ratings = np.asarray(ratings, dtype=float)
     if ratings.ndim != 2 or min(ratings.shape) < 2:
         raise SpectralError(
-            f"ratings[judge, item] needs at least two judges and two items, not shape {ratings.shape}")
+            f"ratings[judge, item] needs at least two judges and two items, not shape {ratings.shape}"
+        )
     if np.isinf(ratings).any():
         raise SpectralError("ratings hold an infinite entry; a missing one is NaN")
     missing = np.isnan(ratings)
@@ -78,7 +79,8 @@ def two_sided(ratings, fill=7.0) -> TwoSided:
     if abs(total) < ZERO:
         raise SpectralError(
             "the leading left vector sums to zero: the judges split evenly over which items are "
-                            "the better ones, so the axis has no orientation")
+            "the better ones, so the axis has no orientation"
+        )
     sign = np.sign(total)
     left, right = sign * vectors[:, 0], sign * rows[0]
     left = np.where(np.abs(left) < ZERO, 0.0, left)
@@ -127,8 +129,9 @@ class AtomSums:
 
     def select(self, atoms, judges) -> "AtomSums":
         """The same sums for some atoms and judges (index arrays)."""
-        return AtomSums(self.products[atoms][:, judges][:, :, judges], self.totals[atoms][:, judges],
-                        self.size[atoms])
+        return AtomSums(
+            self.products[atoms][:, judges][:, :, judges], self.totals[atoms][:, judges], self.size[atoms]
+        )
 
 
 def atom_sums(ratings, atom_of, n_atoms: int, fill=7.0) -> AtomSums:
@@ -203,15 +206,17 @@ def align(bases, reference) -> np.ndarray:
     return bases @ (outer @ other)
 
 
-def resampled_group_means(replicates: Replicates, sums: AtomSums, counts, group_of,
-                          n_groups: int) -> np.ndarray:
+def resampled_group_means(
+    replicates: Replicates, sums: AtomSums, counts, group_of, n_groups: int
+) -> np.ndarray:
     """G^F of each replicate (A9): [b, group]; group_of[atom]. A group no atom of which was drawn is NaN."""
     counts = np.asarray(counts, dtype=float)
     member = np.asarray(group_of)[:, None] == np.arange(n_groups)
     # the mean of F'u over a group's drawn items, from each atom's totals
     size = (counts * sums.size) @ member
-    weighted = np.einsum("ba,ag,aj,bj->bg", counts, member.astype(float), sums.totals, replicates.left,
-                         optimize=True)
+    weighted = np.einsum(
+        "ba,ag,aj,bj->bg", counts, member.astype(float), sums.totals, replicates.left, optimize=True
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
         centred = weighted / size - (replicates.left * replicates.means).sum(axis=1)[:, None]
         return replicates.level[:, None] + (replicates.scale / replicates.norm)[:, None] * centred
@@ -233,4 +238,5 @@ def _check_axis(sigma1: float, filled: np.ndarray) -> None:
     if sigma1 <= ZERO * max(1.0, np.abs(filled).max()) * np.sqrt(filled.size):
         raise SpectralError(
             "every judge gives every item the same rating: nothing is left after each judge's mean "
-                            "is taken out, so there is no axis to read")
+            "is taken out, so there is no axis to read"
+        )

@@ -13,13 +13,25 @@ MUTED = "#8A8F98"
 
 def use() -> None:
     """Set the house style for this process: small, quiet, the same bytes on each run."""
-    matplotlib.rcParams.update({
-        "figure.dpi": 110, "savefig.dpi": 160, "figure.facecolor": "white", "font.size": 9.5,
-        "font.family": "DejaVu Sans", "axes.spines.top": False, "axes.spines.right": False,
-        "axes.titlesize": 10.5, "axes.titleweight": "bold", "axes.titlelocation": "left", "axes.grid": False,
-        "legend.frameon": False, "svg.hashsalt": "compendium", "svg.fonttype": "none",
-        "axes.prop_cycle": matplotlib.cycler(color=PALETTE),
-    })
+    matplotlib.rcParams.update(
+        {
+            "figure.dpi": 110,
+            "savefig.dpi": 160,
+            "figure.facecolor": "white",
+            "font.size": 9.5,
+            "font.family": "DejaVu Sans",
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.titlesize": 10.5,
+            "axes.titleweight": "bold",
+            "axes.titlelocation": "left",
+            "axes.grid": False,
+            "legend.frameon": False,
+            "svg.hashsalt": "compendium",
+            "svg.fonttype": "none",
+            "axes.prop_cycle": matplotlib.cycler(color=PALETTE),
+        }
+    )
 
 
 def radar(panels: dict, spokes, *, colors: dict | None = None, columns: int = 4, reference=None):
@@ -34,9 +46,14 @@ def radar(panels: dict, spokes, *, colors: dict | None = None, columns: int = 4,
     """
     angles = np.linspace(0, 2 * np.pi, len(spokes), endpoint=False)
     rows = -(-len(panels) // columns)
-    figure, axes = plt.subplots(rows, columns, figsize=(2.75 * columns, 2.85 * rows),
-                                subplot_kw={"projection": "polar"}, squeeze=False)
-    for axis in axes.flat[len(panels):]:
+    figure, axes = plt.subplots(
+        rows,
+        columns,
+        figsize=(2.75 * columns, 2.85 * rows),
+        subplot_kw={"projection": "polar"},
+        squeeze=False,
+    )
+    for axis in axes.flat[len(panels) :]:
         axis.set_visible(False)
     for axis, (label, values) in zip(axes.flat, panels.items()):
         color = (colors or {}).get(label, MODEL)
@@ -76,8 +93,16 @@ def strip(groups: dict, points: dict, *, colors: dict, xlabel: str, rng, limits=
         height = place[group] + rng.uniform(-0.3, 0.3, len(values))
         axis.scatter(values, height, s=7, alpha=0.55, color=colors[series], linewidths=0)
     for group, (mean, lo, hi) in (means or {}).items():
-        axis.errorbar(mean, place[group], xerr=[[mean - lo], [hi - mean]], fmt="D", color="black", ms=5, capsize=3,
-                      elinewidth=1.4)
+        axis.errorbar(
+            mean,
+            place[group],
+            xerr=[[mean - lo], [hi - mean]],
+            fmt="D",
+            color="black",
+            ms=5,
+            capsize=3,
+            elinewidth=1.4,
+        )
     for series, color in colors.items():
         axis.scatter([], [], s=22, color=color, label=series)
     axis.errorbar([], [], xerr=[], fmt="D", color="black", ms=5, label="Mean (95% CI)")
@@ -91,7 +116,9 @@ def strip(groups: dict, points: dict, *, colors: dict, xlabel: str, rng, limits=
     return figure
 
 
-def heat(values, rows, columns, *, marks=None, limits=(-1, 1), cmap="RdBu_r", label="", size=None, decimals=2):
+def heat(
+    values, rows, columns, *, marks=None, limits=(-1, 1), cmap="RdBu_r", label="", size=None, decimals=2
+):
     """A heat map with its numbers written in; missing entries stay grey with a dash.
 
     `values[row, column]`; `marks` (same shape, strings) are appended to the numbers (stars, daggers).
@@ -99,7 +126,9 @@ def heat(values, rows, columns, *, marks=None, limits=(-1, 1), cmap="RdBu_r", la
     values = np.asarray(values, dtype=float)
     figure, axis = plt.subplots(figsize=size or (0.72 * len(columns) + 2.6, 0.36 * len(rows) + 1.5))
     shade = matplotlib.colormaps[cmap].with_extremes(bad="#E3E6EA")
-    image = axis.imshow(np.ma.masked_invalid(values), cmap=shade, vmin=limits[0], vmax=limits[1], aspect="auto")
+    image = axis.imshow(
+        np.ma.masked_invalid(values), cmap=shade, vmin=limits[0], vmax=limits[1], aspect="auto"
+    )
     for i, j in np.ndindex(values.shape):
         missing = np.isnan(values[i, j])
         text = "–" if missing else f"{values[i, j]:.{decimals}f}".replace("-", "−")

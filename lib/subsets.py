@@ -61,18 +61,30 @@ def all_subsets(rates) -> pd.DataFrame:
     members = _members(len(features))
     full = _scores(values, np.ones((1, len(features))))[0]
     scores = _scores(values, members)
-    return pd.DataFrame({
-        "k": members.sum(axis=1).astype(int),
-        "features": [tuple(features[column] for column in np.flatnonzero(row)) for row in members],
-        "rho": spearman(scores, full), "tau": kendall_tau_b(scores, full),
-        "mad": mean_absolute_difference(scores, full)})
+    return pd.DataFrame(
+        {
+            "k": members.sum(axis=1).astype(int),
+            "features": [tuple(features[column] for column in np.flatnonzero(row)) for row in members],
+            "rho": spearman(scores, full),
+            "tau": kendall_tau_b(scores, full),
+            "mad": mean_absolute_difference(scores, full),
+        }
+    )
 
 
 def subset_search(rates) -> pd.DataFrame:
     """All subsets of each size k. Index: k; columns n_subsets, median_rho, best_rho, best_tau, min_mad."""
-    return all_subsets(rates).groupby("k").agg(
-        n_subsets=("mad", "size"), median_rho=("rho", "median"), best_rho=("rho", "max"),
-        best_tau=("tau", "max"), min_mad=("mad", "min"))
+    return (
+        all_subsets(rates)
+        .groupby("k")
+        .agg(
+            n_subsets=("mad", "size"),
+            median_rho=("rho", "median"),
+            best_rho=("rho", "max"),
+            best_tau=("tau", "max"),
+            min_mad=("mad", "min"),
+        )
+    )
 
 
 def smallest_k(rates, *, rho: float = 0.9, tau: float = 0.8) -> SmallestK:
@@ -90,8 +102,9 @@ def smallest_k(rates, *, rho: float = 0.9, tau: float = 0.8) -> SmallestK:
     return SmallestK(found[0][0], found[1][0], found[0][1], found[1][1])
 
 
-def smallest_k_null(rates, *, rho: float = 0.9, tau: float = 0.8, B: int,
-                    rng: np.random.Generator) -> SmallestKNull:
+def smallest_k_null(
+    rates, *, rho: float = 0.9, tau: float = 0.8, B: int, rng: np.random.Generator
+) -> SmallestKNull:
     """Permutation test of the smallest k: the full ranking's model labels are permuted, the search run again.
 
     p = (1 + #{null k <= observed k}) / (B + 1), the chance that a ranking unrelated to the features is met by
@@ -108,11 +121,21 @@ def smallest_k_null(rates, *, rho: float = 0.9, tau: float = 0.8, B: int,
     by_rank, by_pair, nulls = centred_ranks(scores), pair_signs(scores), []
     for rows in chunk_sizes(B, len(members)):
         permuted = rng.permuted(np.broadcast_to(full, (rows, len(full))), axis=1)
-        nulls.append((_smallest(by_rank, centred_ranks(permuted), k, rho),
-                      _smallest(by_pair, pair_signs(permuted), k, tau)))
+        nulls.append(
+            (
+                _smallest(by_rank, centred_ranks(permuted), k, rho),
+                _smallest(by_pair, pair_signs(permuted), k, tau),
+            )
+        )
     null_rho, null_tau = np.concatenate(nulls, axis=1)
-    return SmallestKNull(observed.k_rho, observed.k_tau, _p_value(null_rho, observed.k_rho),
-                         _p_value(null_tau, observed.k_tau), null_rho, null_tau)
+    return SmallestKNull(
+        observed.k_rho,
+        observed.k_tau,
+        _p_value(null_rho, observed.k_rho),
+        _p_value(null_tau, observed.k_tau),
+        null_rho,
+        null_tau,
+    )
 
 
 def mean_pairwise_rho(rates) -> float:
@@ -170,10 +193,15 @@ def rates_from_percent(percent, n: int, *, decimals: int = 1) -> pd.DataFrame | 
 
 
 def _comparison(first, second, index) -> pd.DataFrame:
-    return pd.DataFrame({
-        "rho": spearman(first, second), "tau": kendall_tau_b(first, second),
-        "mad": mean_absolute_difference(first, second),
-        "rank_changes": rank_changes(first, second)}, index=index)
+    return pd.DataFrame(
+        {
+            "rho": spearman(first, second),
+            "tau": kendall_tau_b(first, second),
+            "mad": mean_absolute_difference(first, second),
+            "rank_changes": rank_changes(first, second),
+        },
+        index=index,
+    )
 
 
 def _scores(values, members) -> np.ndarray:

@@ -10,8 +10,20 @@ import pandas as pd
 from lib.cells import CellsError, grid
 from lib.files import write_text_atomic
 
-LATEX = str.maketrans({"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}",
-                       "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"})
+LATEX = str.maketrans(
+    {
+        "&": r"\&",
+        "%": r"\%",
+        "_": r"\_",
+        "#": r"\#",
+        "$": r"\$",
+        "{": r"\{",
+        "}": r"\}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "\\": r"\textbackslash{}",
+    }
+)
 
 
 @dataclass
@@ -42,8 +54,9 @@ def p_text(p: float) -> str:
     return "–" if pd.isna(p) else "< .001" if p < 0.001 else f"{p:.3f}"
 
 
-def from_cells(cells: pd.DataFrame, exhibit: str, *, decimals=2, rows=None, columns=None, intervals=True,
-               percent=()) -> pd.DataFrame:
+def from_cells(
+    cells: pd.DataFrame, exhibit: str, *, decimals=2, rows=None, columns=None, intervals=True, percent=()
+) -> pd.DataFrame:
     """One exhibit as strings.
 
     `decimals` is a number or {column: number}; `rows`, `columns` map ids to labels, choosing and ordering
@@ -62,8 +75,12 @@ def from_cells(cells: pd.DataFrame, exhibit: str, *, decimals=2, rows=None, colu
         text = number(value.at[row, column], places, *bounds)
         return f"{text}%" if column in percent and text != "–" else text
 
-    return pd.DataFrame([[entry(row, column) for column in columns] for row in rows],
-                        index=pd.Index(rows.values(), name=""), columns=list(columns.values()), dtype=object)
+    return pd.DataFrame(
+        [[entry(row, column) for column in columns] for row in rows],
+        index=pd.Index(rows.values(), name=""),
+        columns=list(columns.values()),
+        dtype=object,
+    )
 
 
 def _refuse_twins(exhibit: str, labels: dict) -> None:
@@ -71,8 +88,9 @@ def _refuse_twins(exhibit: str, labels: dict) -> None:
     seen = {}
     for name, label in labels.items():
         if seen.setdefault(label, name) != name:
-            raise CellsError(f"{exhibit}: {seen[label]!r} and {name!r} have the same label {label!r}; "
-                             "give each its own")
+            raise CellsError(
+                f"{exhibit}: {seen[label]!r} and {name!r} have the same label {label!r}; give each its own"
+            )
 
 
 def bold_best(body: pd.DataFrame, values: pd.DataFrame, best=np.nanmax) -> pd.DataFrame:
@@ -86,40 +104,65 @@ def bold_best(body: pd.DataFrame, values: pd.DataFrame, best=np.nanmax) -> pd.Da
 
 def to_html(table: Table) -> str:
     """The table as an HTML fragment."""
+
     def entry(text, tag):
         text = html.escape(str(text))
         return f"<{tag}>{_bold(text, '<b>', '</b>')}</{tag}>"
 
-    head = "".join(entry(name, "th") for name in ["" if table.body.index.name is None else table.body.index.name,
-                                                  *table.body.columns])
-    rows = "\n".join("<tr>" + entry(name, "th") + "".join(entry(text, "td") for text in row) + "</tr>"
-                     for name, row in zip(table.body.index, table.body.to_numpy()))
+    head = "".join(
+        entry(name, "th")
+        for name in ["" if table.body.index.name is None else table.body.index.name, *table.body.columns]
+    )
+    rows = "\n".join(
+        "<tr>" + entry(name, "th") + "".join(entry(text, "td") for text in row) + "</tr>"
+        for name, row in zip(table.body.index, table.body.to_numpy())
+    )
     notes = "".join(f"<p class='note'>{html.escape(note)}</p>" for note in table.notes)
-    return (f"<figure class='table'><figcaption><b>{html.escape(table.title)}.</b> {html.escape(table.caption)}"
-            f"</figcaption>\n<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table>{notes}"
-            "</figure>")
+    return (
+        f"<figure class='table'><figcaption><b>{html.escape(table.title)}.</b> {html.escape(table.caption)}"
+        f"</figcaption>\n<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table>{notes}"
+        "</figure>"
+    )
 
 
 def to_latex(table: Table) -> str:
     """The table as a LaTeX float (booktabs)."""
+
     def entry(text):
         return _bold(str(text).translate(LATEX), r"\textbf{", "}").replace("–", "--").replace("−", "$-$")
 
-    lines = [" & ".join(entry(text) for text in (name, *row)) + r" \\"
-             for name, row in zip(table.body.index, table.body.to_numpy())]
+    lines = [
+        " & ".join(entry(text) for text in (name, *row)) + r" \\"
+        for name, row in zip(table.body.index, table.body.to_numpy())
+    ]
     head = " & ".join(entry(text) for text in (table.body.index.name or "", *table.body.columns)) + r" \\"
     notes = [rf"\\[2pt] \footnotesize {entry(note)}" for note in table.notes]
-    return "\n".join([
-        r"\begin{table}", r"\centering", rf"\caption{{{entry(table.caption)}}}",
-        rf"\begin{{tabular}}{{l{'r' * table.body.shape[1]}}}", r"\toprule", head, r"\midrule", *lines,
-        r"\bottomrule", r"\end{tabular}", *notes, r"\end{table}", ""])
+    return "\n".join(
+        [
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{entry(table.caption)}}}",
+            rf"\begin{{tabular}}{{l{'r' * table.body.shape[1]}}}",
+            r"\toprule",
+            head,
+            r"\midrule",
+            *lines,
+            r"\bottomrule",
+            r"\end{tabular}",
+            *notes,
+            r"\end{table}",
+            "",
+        ]
+    )
 
 
 def write_table(table: Table, folder, name: str) -> list[Path]:
     """Write `<name>.html`, `.tex` and `.csv` below `folder`; return their paths."""
     folder = Path(folder)
-    page = ("<!doctype html><html lang='en'><meta charset='utf-8'>"
-            f"<title>{html.escape(table.title)}</title>\n{STYLE}\n")
+    page = (
+        "<!doctype html><html lang='en'><meta charset='utf-8'>"
+        f"<title>{html.escape(table.title)}</title>\n{STYLE}\n"
+    )
     plain = table.body.replace(r"\*\*", "", regex=True)
     return [
         write_text_atomic(folder / f"{name}.html", page + to_html(table) + "\n</html>\n"),
@@ -130,7 +173,7 @@ def write_table(table: Table, folder, name: str) -> list[Path]:
 
 def _whole(value, decimals):
     """The value, with a rounded-away minus sign dropped."""
-    return 0.0 if abs(float(value)) < 0.5 * 10.0 ** -decimals else float(value)
+    return 0.0 if abs(float(value)) < 0.5 * 10.0**-decimals else float(value)
 
 
 def _bold(text: str, before: str, after: str) -> str:

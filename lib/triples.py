@@ -23,8 +23,11 @@ from lib.paths import DATA, shown
 # The closed-world graph that ships.
 DEFAULT_GRAPH, DEFAULT_RELATIONS = DATA / "graphs" / "fictional.csv", DATA / "graphs" / "relations.csv"
 OPENERS = {".gz": gzip.open, ".bz2": bz2.open}
-SPARQL_NAMES = (("head", "item", "subject", "s"), ("relation", "property", "predicate", "prop", "p"),
-                ("tail", "value", "object", "o"))
+SPARQL_NAMES = (
+    ("head", "item", "subject", "s"),
+    ("relation", "property", "predicate", "prop", "p"),
+    ("tail", "value", "object", "o"),
+)
 
 
 class TripleError(ValueError):
@@ -69,8 +72,11 @@ class TripleStore:
         self.multiplicity = dict(multiplicity or {})
         for relation, inverse in self.inverses.items():
             self.multiplicity.setdefault(inverse, self.multiplicity.get(relation, 1))
-        told_back = [(tail, self.inverses[relation], head) for head, relation, tail in self.triples
-                     if relation in self.inverses]
+        told_back = [
+            (tail, self.inverses[relation], head)
+            for head, relation, tail in self.triples
+            if relation in self.inverses
+        ]
         self.facts = dict.fromkeys([*self.triples, *told_back])
         self._out, self._heads, self._tails = defaultdict(list), defaultdict(set), defaultdict(set)
         for head, relation, tail in self.facts:
@@ -167,8 +173,11 @@ def load_wikidata(path, labels=None, language: str = "en") -> TripleStore:
             key, claims = entity["id"], dict(entity.get("claims") or {})
             given = entity.get("labels") or {}
             label = next((given[name] for name in (language, "mul") if name in given), None)
-            found += [(key, relation, value) for relation, statements in claims.items()
-                      for value in _truthy(statements)]
+            found += [
+                (key, relation, value)
+                for relation, statements in claims.items()
+                for value in _truthy(statements)
+            ]
         except (ValueError, TypeError, KeyError, AttributeError):
             raise TripleError(
                 f"{shown(path)}, line {line}: should be one Wikidata entity as JSON with an `id`"
@@ -189,8 +198,10 @@ def _truthy(statements) -> list:
     preferred = [statement for statement in usable if statement.get("rank") == "preferred"]
     snaks = [statement["mainsnak"] or {} for statement in preferred or usable]
     values = [(snak.get("datavalue") or {}).get("value") for snak in snaks] if full else list(statements)
-    ids = [value.get("id") or f"Q{value.get('numeric-id')}" if isinstance(value, dict) else value
-           for value in values]
+    ids = [
+        value.get("id") or f"Q{value.get('numeric-id')}" if isinstance(value, dict) else value
+        for value in values
+    ]
     return [key for key in ids if isinstance(key, str) and re.fullmatch(r"[QPL]\d+", key)]
 
 
@@ -208,14 +219,18 @@ def load_sparql(path) -> TripleStore:
         with _open(path) as handle:
             value = json.load(handle)
         rows = value if isinstance(value, list) else value["results"]["bindings"]
-        rows = [{key: item["value"] if isinstance(item, dict) else str(item) for key, item in row.items()}
-                for row in rows]
+        rows = [
+            {key: item["value"] if isinstance(item, dict) else str(item) for key, item in row.items()}
+            for row in rows
+        ]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise TripleError(f"{shown(path)}: should be a SPARQL result in JSON (results.bindings)") from None
     triples = []
     for number, row in enumerate(rows):
-        named = [next((row[key] for name in names for key in (f"{name}Label", name) if key in row), None)
-                 for names in SPARQL_NAMES]
+        named = [
+            next((row[key] for name in names for key in (f"{name}Label", name) if key in row), None)
+            for names in SPARQL_NAMES
+        ]
         if None in named:
             names = SPARQL_NAMES[named.index(None)]
             raise TripleError(
@@ -255,7 +270,8 @@ def classes(store: TripleStore, chosen=None, smallest: int = 3, largest: int = 1
     """
     pairs = (
         dict.fromkeys((relation, tail) for _, relation, tail in (store.facts if both_ends else store.triples))
-        if chosen is None else chosen
+        if chosen is None
+        else chosen
     )
     found = {}
     for relation, tail in pairs:
@@ -272,13 +288,27 @@ def expansions(store: TripleStore, entity: str, other: str, avoid: tuple, uninfo
     not one of the `uninformative` relations, not about `other`, and not true of `other` itself (else the
     answer is one step)."""
     given = set(store.triples)
-    return [(entity, relation, tail) for relation, tail in store.out(entity)
-            if (entity, relation, tail) in given and relation not in (avoid[0], *uninformative)
-            and tail not in (other, entity, avoid[1]) and (other, relation, tail) not in store]
+    return [
+        (entity, relation, tail)
+        for relation, tail in store.out(entity)
+        if (entity, relation, tail) in given
+        and relation not in (avoid[0], *uninformative)
+        and tail not in (other, entity, avoid[1])
+        and (other, relation, tail) not in store
+    ]
 
 
-def build_queries(store: TripleStore, found: dict, n: int, rng: np.random.Generator, *, per_class: int = 3,
-                  uninformative=(), most_per_head: int = 2, least_chains: int = 0) -> list:
+def build_queries(
+    store: TripleStore,
+    found: dict,
+    n: int,
+    rng: np.random.Generator,
+    *,
+    per_class: int = 3,
+    uninformative=(),
+    most_per_head: int = 2,
+    least_chains: int = 0,
+) -> list:
     """`n` queries with their source paths, [(Query, SourcePath)], drawn from the classes (algorithm 1).
 
     Unordered pairs within a class; one of the two, at random, is expanded by one hop. At most `per_class`
@@ -313,8 +343,13 @@ def build_queries(store: TripleStore, found: dict, n: int, rng: np.random.Genera
             f"{len(drawn)} queries can be made from {len(found)} classes, {n} were asked for: widen the "
             f"classes, raise per_class, or lower least_chains (now {least_chains})"
         )
-    return [(Query(index, path.first[0], path.last[1], path.last[2], query_text(path, store), path.first[1]), path)
-            for index, path in enumerate(drawn[:n])]
+    return [
+        (
+            Query(index, path.first[0], path.last[1], path.last[2], query_text(path, store), path.first[1]),
+            path,
+        )
+        for index, path in enumerate(drawn[:n])
+    ]
 
 
 def chains(store: TripleStore, query: Query, hops: int = 3, most: int = 1500) -> tuple:

@@ -144,7 +144,7 @@ def optimal_order(quality: np.ndarray, distance: np.ndarray, weights: np.ndarray
     quality, distance = quality[items], distance[np.ix_(items, items)]
     nearest = np.full((1 << n, n), np.inf)
     for item in range(n):
-        np.minimum(nearest[:1 << item], distance[item], out=nearest[1 << item:2 << item])
+        np.minimum(nearest[: 1 << item], distance[item], out=nearest[1 << item : 2 << item])
     nearest[0] = 1.0
     size = np.bitwise_count(np.arange(1 << n))
     best = np.full(1 << n, -np.inf)
@@ -191,7 +191,7 @@ def upper_bound(quality: np.ndarray, distance: np.ndarray, weights: np.ndarray, 
         nearest = distance[item] if step == 0 else np.minimum(nearest[start], distance[item])
         gone = gone[start]
         gone[np.arange(len(item)), item] = True
-    left = np.sort(np.where(gone, 0.0, quality * nearest), axis=1)[:, ::-1][:, :n - depth]
+    left = np.sort(np.where(gone, 0.0, quality * nearest), axis=1)[:, ::-1][:, : n - depth]
     by_beginnings = (done + left @ np.sort(weights[depth:])[::-1]).max()
     return float(min(by_beginnings, cluster_bound(quality, distance)))
 
@@ -228,8 +228,10 @@ def _checked(quality, distance):
     checked."""
     quality, distance = np.asarray(quality, dtype=float), np.asarray(distance, dtype=float)
     if quality.ndim != 2 or distance.shape != (*quality.shape, quality.shape[-1]):
-        raise UtilityError(f"quality{list(quality.shape)} needs distances of shape [set, item, item], "
-                           f"not {list(distance.shape)}")
+        raise UtilityError(
+            f"quality{list(quality.shape)} needs distances of shape [set, item, item], "
+            f"not {list(distance.shape)}"
+        )
     quality = np.where(np.isnan(quality), 0.0, quality)
     if (quality < 0).any() or np.isinf(quality).any():
         raise UtilityError("qualities should be finite and 0 or more (0 for an item that does not count)")

@@ -27,8 +27,25 @@ from lib.paths import shown as shown_path
 
 WITHOUT = {"none": "no released file at hand covers it", "design": "a constant or choice of the design"}
 STATUSES = ("reproduced", "within", "differs", "derived", "other run", "no data")
-REPORT = [*ADDRESS, "status", "verdict", "value", "lo", "hi", "decimals", "computed", "computed_lo", "computed_hi",
-          "place", "kind", "tolerance", "note", "remark", "notebook", "cell"]
+REPORT = [
+    *ADDRESS,
+    "status",
+    "verdict",
+    "value",
+    "lo",
+    "hi",
+    "decimals",
+    "computed",
+    "computed_lo",
+    "computed_hi",
+    "place",
+    "kind",
+    "tolerance",
+    "note",
+    "remark",
+    "notebook",
+    "cell",
+]
 
 
 def gather(paths, out: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -48,21 +65,27 @@ def gather(paths, out: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     if repeated.any():
         alike = everything[repeated].groupby([*ADDRESS, "basis"], sort=False)
         both = next(iter(alike))[1]
-        raise CellsError(f"{address(both.iloc[0])} is filled by {both['notebook'].iloc[0]} and again by "
-                         f"{both['notebook'].iloc[1]}")
+        raise CellsError(
+            f"{address(both.iloc[0])} is filled by {both['notebook'].iloc[0]} and again by "
+            f"{both['notebook'].iloc[1]}"
+        )
     data = everything[everything["basis"] != "printed"]
     derived = everything[everything["basis"] == "printed"]
     return data[COMPUTED], derived[COMPUTED]
 
 
-def verify(printed: pd.DataFrame, computed: pd.DataFrame, derived: pd.DataFrame, profile: str) -> pd.DataFrame:
+def verify(
+    printed: pd.DataFrame, computed: pd.DataFrame, derived: pd.DataFrame, profile: str
+) -> pd.DataFrame:
     """The verdict on every printed number (columns `REPORT`), in the printed order.
 
     `printed` as `lib.cells.published` gives it; `computed` and `derived` as `gather` does.
     """
     by_data, by_print = _by_address(computed), _by_address(derived)
-    rows = [_verdict(row, by_data.get(_key(row)), by_print.get(_key(row)), profile)
-            for row in printed.to_dict("records")]
+    rows = [
+        _verdict(row, by_data.get(_key(row)), by_print.get(_key(row)), profile)
+        for row in printed.to_dict("records")
+    ]
     return pd.DataFrame(rows, columns=REPORT)
 
 
@@ -87,7 +110,9 @@ def summary_lines(out: Path) -> list[str]:
     changed = pd.read_csv(out / "moved.csv") if (out / "moved.csv").is_file() else []
     if len(changed):
         counts = ", ".join(f"{study} {n}" for study, n in changed["study"].value_counts(sort=False).items())
-        lines.append(f"Moved in the last run that changed anything: {counts} ({shown_path(out / 'moved.csv')})")
+        lines.append(
+            f"Moved in the last run that changed anything: {counts} ({shown_path(out / 'moved.csv')})"
+        )
     return lines
 
 
@@ -112,12 +137,17 @@ def _verdict(row, found, again, profile: str) -> dict:
         remark = {"demo": "simulated models", "live": "models asked now"}.get(profile, "")
     source = again if status == "derived" else found
     return {
-        **{name: row[name] for name in (*ADDRESS, "value", "lo", "hi", "decimals", "place", "kind", "tolerance",
-                                        "note")},
-        "status": status, "verdict": verdict,
+        **{
+            name: row[name]
+            for name in (*ADDRESS, "value", "lo", "hi", "decimals", "place", "kind", "tolerance", "note")
+        },
+        "status": status,
+        "verdict": verdict,
         "remark": "; ".join(filter(None, [remark, shown["note"] if shown is not None else ""])),
-        **{f"computed{end}": np.nan if shown is None else shown[name]
-           for name, end in (("value", ""), ("lo", "_lo"), ("hi", "_hi"))},
+        **{
+            f"computed{end}": np.nan if shown is None else shown[name]
+            for name, end in (("value", ""), ("lo", "_lo"), ("hi", "_hi"))
+        },
         "notebook": "" if source is None else source["notebook"],
         "cell": "" if source is None else source["cell"],
     }

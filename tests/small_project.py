@@ -30,12 +30,27 @@ def small_project(folder, params: dict, printed: str = "", files=()):
 
 def write_notebook(path, meta, parameters, code):
     """A notebook of two cells: its parameters (beside `BASE`) and its code; `meta` says what it needs and makes."""
-    def cell(name, source, tags=()):
-        return {"cell_type": "code", "id": name, "metadata": {"tags": list(tags)}, "source": source, "outputs": [],
-                "execution_count": None}
 
-    path.write_text(json.dumps({
-        "cells": [cell("parameters", BASE + parameters, ["parameters"]), cell("code", code)],
-        "metadata": {"compendium": {"study": path.parent.name, **meta},
-                     "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
-        "nbformat": 4, "nbformat_minor": 5}))
+    def cell(name, source, tags=()):
+        return {
+            "cell_type": "code",
+            "id": name,
+            "metadata": {"tags": list(tags)},
+            "source": source,
+            "outputs": [],
+            "execution_count": None,
+        }
+
+    path.write_text(
+        json.dumps(
+            {
+                "cells": [cell("parameters", BASE + parameters, ["parameters"]), cell("code", code)],
+                "metadata": {
+                    "compendium": {"study": path.parent.name, **meta},
+                    "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+                },
+                "nbformat": 4,
+                "nbformat_minor": 5,
+            }
+        )
+    )

@@ -16,14 +16,23 @@ from lib.studies.across_designs import FIELDS, counts, coverage, designs
 from lib.studies.across_panels import competence, describe, panels
 from lib.studies.across_rankings import by_estimator, headline, rankings, replicates_of
 
-FILES = {"labels": "l", "generations": "g", "candidates": "c", "documents": "d", "judgements": "k", "utility": "u"}
+FILES = {
+    "labels": "l",
+    "generations": "g",
+    "candidates": "c",
+    "documents": "d",
+    "judgements": "k",
+    "utility": "u",
+}
 
 
 @pytest.mark.parametrize("profile", ["demo", "released", "live"])
 def test_the_chapter_brings_along_what_it_takes_and_no_more(profile):
     books = notebooks(ACROSS, profile)
     chapter = [book for book in books if book.study == ACROSS]
-    assert chapter == [book for book in notebooks("all", profile) if book.study == ACROSS] and len(chapter) >= 4
+    assert (
+        chapter == [book for book in notebooks("all", profile) if book.study == ACROSS] and len(chapter) >= 4
+    )
     made = {made for book in books for made in book.makes}
     assert {needed for book in books for needed in book.needs.values()} <= made
     assert "09_tables" not in {book.name for book in books}, "tables of a study are not needed"
@@ -45,8 +54,12 @@ def test_every_wanted_file_is_made_in_the_demo():
 
 
 def test_a_wanted_file_is_no_params_key(tmp_path):
-    book = chain.Notebook(path=tmp_path / "01_x.ipynb", study=ACROSS, wants={"labels": "alienbench/labels.csv"},
-                          parameters=("profile", "labels", "seed"))
+    book = chain.Notebook(
+        path=tmp_path / "01_x.ipynb",
+        study=ACROSS,
+        wants={"labels": "alienbench/labels.csv"},
+        parameters=("profile", "labels", "seed"),
+    )
     assert book.values({"seed": 3}) == {"seed": 3}
     with pytest.raises(chain.ChainError, match="'seed' is no key of params/across.yaml"):
         book.values({})
@@ -70,7 +83,10 @@ def test_the_closing_line_of_what_is_not_compared():
     nothing = pd.DataFrame(columns=verify.REPORT)
     computed = pd.DataFrame({"study": [ACROSS, ACROSS, "create"]})
     assert verify.summary(nothing, computed, ACROSS) == "across: cells 2; no paper of its own"
-    assert verify.summary(nothing, computed, "create") == "create: cells 1; not run whole, so nothing is compared"
+    assert (
+        verify.summary(nothing, computed, "create")
+        == "create: cells 1; not run whole, so nothing is compared"
+    )
 
 
 def test_describe_by_hand():
@@ -154,23 +170,36 @@ def test_a_study_without_all_its_files_is_absent():
 
 @pytest.mark.parametrize("runs, names", [((1, 2), ["repeat-lane1", "repeat-f1"]), ((1,), [])])
 def test_one_run_is_no_repetition(runs, names):
-    game = pd.DataFrame([(run, model, case, True, 0.5) for run in runs for model in "ab" for case in ("G1", "G2")],
-                        columns=["run", "model", "case", "lane1", "f1"])
-    alone = SimpleNamespace(alienbench=None, stories=None, metanym=None, worldmodels=game, judgements=None, profile="live")
+    game = pd.DataFrame(
+        [(run, model, case, True, 0.5) for run in runs for model in "ab" for case in ("G1", "G2")],
+        columns=["run", "model", "case", "lane1", "f1"],
+    )
+    alone = SimpleNamespace(
+        alienbench=None, stories=None, metanym=None, worldmodels=game, judgements=None, profile="live"
+    )
     found = panels(alone, rng=np.random.default_rng)
     assert [one.name for one in found] == names and all(one.ratings.shape == (len(runs), 4) for one in found)
 
 
 def test_alienbench_gives_a_panel_a_feature_and_one_of_the_score():
     studies, p = Studies("demo"), Studies("demo").params("alienbench")
-    alone = SimpleNamespace(alienbench=studies.alienbench, stories=None, metanym=None, worldmodels=None, profile="live",
-                            judgements=None, utility=lambda cache: None, params=studies.params)
+    alone = SimpleNamespace(
+        alienbench=studies.alienbench,
+        stories=None,
+        metanym=None,
+        worldmodels=None,
+        profile="live",
+        judgements=None,
+        utility=lambda cache: None,
+        params=studies.params,
+    )
     found = panels(alone, rng=np.random.default_rng)
     assert [one.name for one in found] == ["total", *p.features]
     assert np.allclose(np.sum([one.ratings for one in found[1:]], axis=0), found[0].ratings, equal_nan=True)
     score = rankings(alone, B=10, rng=None)[0]
     assert score.estimates.to_dict() == pytest.approx(
-        {name: values.mean() for name, values in studies.alienbench.by("model", p.subjects).items()})
+        {name: values.mean() for name, values in studies.alienbench.by("model", p.subjects).items()}
+    )
 
 
 def test_designs_are_told_alike():

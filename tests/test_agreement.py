@@ -20,15 +20,21 @@ NAN = np.nan
 RNG = np.random.default_rng(0)  # for calls that fail before they draw
 
 # Krippendorff (2011), section C/D: four observers, twelve units, missing data. ratings[observer, unit]
-FOUR_OBSERVERS = np.array([
-    [1, 2, 3, 3, 2, 1, 4, 1, 2, NAN, NAN, NAN],
-    [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, NAN, 3],
-    [NAN, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NAN],
-    [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NAN]])
+FOUR_OBSERVERS = np.array(
+    [
+        [1, 2, 3, 3, 2, 1, 4, 1, 2, NAN, NAN, NAN],
+        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, NAN, 3],
+        [NAN, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NAN],
+        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NAN],
+    ]
+)
 PRINTED = {"nominal": 0.743, "ordinal": 0.815, "interval": 0.849, "ratio": 0.797}
 
-ratings_arrays = hnp.arrays(float, st.tuples(st.integers(2, 4), st.integers(1, 7)),
-                            elements=st.sampled_from([0.0, 1.0, 2.0, 4.0, NAN]))
+ratings_arrays = hnp.arrays(
+    float,
+    st.tuples(st.integers(2, 4), st.integers(1, 7)),
+    elements=st.sampled_from([0.0, 1.0, 2.0, 4.0, NAN]),
+)
 
 
 def difference(level, c, k, totals):
@@ -50,8 +56,9 @@ def brute_force_alpha(ratings, level):
     units = [unit for unit in units if len(unit) > 1]
     pooled = [value for unit in units for value in unit]
     totals = {value: pooled.count(value) for value in pooled}
-    observed = sum(difference(level, a, b, totals) / (len(unit) - 1)
-                   for unit in units for a, b in permutations(unit, 2))
+    observed = sum(
+        difference(level, a, b, totals) / (len(unit) - 1) for unit in units for a, b in permutations(unit, 2)
+    )
     expected = sum(difference(level, a, b, totals) for a, b in permutations(pooled, 2))
     return 1 - (len(pooled) - 1) * observed / expected if expected else NAN
 
@@ -74,8 +81,9 @@ def test_alpha_of_two_observers_and_binary_data_by_hand():
 @settings(max_examples=60, deadline=None)
 @given(ratings=ratings_arrays)
 def test_alpha_equals_brute_force(level, ratings):
-    np.testing.assert_allclose(krippendorff_alpha(ratings, level), brute_force_alpha(ratings, level),
-                               rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        krippendorff_alpha(ratings, level), brute_force_alpha(ratings, level), rtol=1e-9, atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -85,7 +93,8 @@ def test_alpha_equals_the_krippendorff_package(level):
         ratings = rng.integers(0, 6, size=(4, 30)).astype(float)
         ratings[rng.random(ratings.shape) < 0.2] = NAN
         assert krippendorff_alpha(ratings, level) == pytest.approx(
-            krippendorff.alpha(ratings, level_of_measurement=level), abs=1e-10)
+            krippendorff.alpha(ratings, level_of_measurement=level), abs=1e-10
+        )
 
 
 @settings(max_examples=60, deadline=None)
@@ -93,27 +102,36 @@ def test_alpha_equals_the_krippendorff_package(level):
 def test_alpha_does_not_depend_on_the_order_of_raters_or_units(ratings, level, data):
     raters = data.draw(st.permutations(range(ratings.shape[0])))
     units = data.draw(st.permutations(range(ratings.shape[1])))
-    np.testing.assert_allclose(krippendorff_alpha(ratings[raters][:, units], level),
-                               krippendorff_alpha(ratings, level), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(
+        krippendorff_alpha(ratings[raters][:, units], level),
+        krippendorff_alpha(ratings, level),
+        rtol=1e-10,
+        atol=1e-12,
+    )
 
 
 @settings(max_examples=40, deadline=None)
 @given(ratings=ratings_arrays)
 def test_levels_ignore_what_they_should(ratings):
-    np.testing.assert_allclose(krippendorff_alpha(3 * ratings + 7, "interval"),
-                               krippendorff_alpha(ratings, "interval"), atol=1e-9)
-    np.testing.assert_allclose(krippendorff_alpha(3 * ratings, "ratio"),
-                               krippendorff_alpha(ratings, "ratio"), atol=1e-9)
-    np.testing.assert_allclose(krippendorff_alpha(np.exp(ratings), "ordinal"),
-                               krippendorff_alpha(ratings, "ordinal"), atol=1e-9)
-    np.testing.assert_allclose(krippendorff_alpha(-ratings, "nominal"),
-                               krippendorff_alpha(ratings, "nominal"), atol=1e-9)
+    np.testing.assert_allclose(
+        krippendorff_alpha(3 * ratings + 7, "interval"), krippendorff_alpha(ratings, "interval"), atol=1e-9
+    )
+    np.testing.assert_allclose(
+        krippendorff_alpha(3 * ratings, "ratio"), krippendorff_alpha(ratings, "ratio"), atol=1e-9
+    )
+    np.testing.assert_allclose(
+        krippendorff_alpha(np.exp(ratings), "ordinal"), krippendorff_alpha(ratings, "ordinal"), atol=1e-9
+    )
+    np.testing.assert_allclose(
+        krippendorff_alpha(-ratings, "nominal"), krippendorff_alpha(ratings, "nominal"), atol=1e-9
+    )
 
 
 def test_interval_alpha_keeps_its_digits_far_from_zero():
     ratings = FOUR_OBSERVERS / 10
     assert krippendorff_alpha(ratings + 1e6, "interval") == pytest.approx(
-        krippendorff_alpha(ratings, "interval"), abs=1e-7)
+        krippendorff_alpha(ratings, "interval"), abs=1e-7
+    )
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -149,16 +167,22 @@ def test_leading_axes_are_a_batch():
     assert (intervals.lo <= intervals.hi).all()
 
 
-@pytest.mark.parametrize("call, message", [
-    (lambda: krippendorff_alpha([1, 2, 3]), "rater, unit"),
-    (lambda: krippendorff_alpha([[1, 2], [1, 2]], "cardinal"), "unknown level 'cardinal'"),
-    (lambda: krippendorff_alpha([[-1, 2], [1, 2]], "ratio"), ">= 0"),
-    (lambda: krippendorff_alpha_interval(FOUR_OBSERVERS, "nominal", B=0, rng=RNG), "replicates"),
-    (lambda: krippendorff_alpha_interval(FOUR_OBSERVERS, "nominal", B=9, rng=7), "Generator"),
-    (lambda: krippendorff_alpha_interval(FOUR_OBSERVERS, "ratio", B=9, rng=RNG, confidence=9), "confidence"),
-    (lambda: cohen_kappa([1, 2], [1, 2, 3]), "one set of units"),
-    (lambda: cohen_kappa([1, 2], [1, 2], weights="cubic"), "'cubic'"),
-])
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: krippendorff_alpha([1, 2, 3]), "rater, unit"),
+        (lambda: krippendorff_alpha([[1, 2], [1, 2]], "cardinal"), "unknown level 'cardinal'"),
+        (lambda: krippendorff_alpha([[-1, 2], [1, 2]], "ratio"), ">= 0"),
+        (lambda: krippendorff_alpha_interval(FOUR_OBSERVERS, "nominal", B=0, rng=RNG), "replicates"),
+        (lambda: krippendorff_alpha_interval(FOUR_OBSERVERS, "nominal", B=9, rng=7), "Generator"),
+        (
+            lambda: krippendorff_alpha_interval(FOUR_OBSERVERS, "ratio", B=9, rng=RNG, confidence=9),
+            "confidence",
+        ),
+        (lambda: cohen_kappa([1, 2], [1, 2, 3]), "one set of units"),
+        (lambda: cohen_kappa([1, 2], [1, 2], weights="cubic"), "'cubic'"),
+    ],
+)
 def test_bad_input_is_one_clear_error(call, message):
     with pytest.raises(ValueError, match=message):
         call()
@@ -240,11 +264,27 @@ def test_kappa_leaves_out_missing_pairs_and_unused_categories_keep_their_distanc
     assert with_gap == pytest.approx(theirs)
 
 
-@pytest.mark.parametrize("value, band", [
-    (-0.3, "Poor"), (0.0, "Poor"), (0.1999, "Poor"), (0.20, "Fair"), (0.40, "Moderate"), (0.422, "Moderate"),
-    (0.60, "Good"), (0.7999, "Good"), (0.80, "Excellent"), (0.944, "Excellent"), (1.0, "Excellent"),
-    (1 - 0.6, "Moderate"), (1 - 0.2 - 1e-13, "Excellent"), (0.6 - 2e-12, "Moderate"), (0.3 - 0.1, "Fair"),
-    (NAN, "Undefined")])
+@pytest.mark.parametrize(
+    "value, band",
+    [
+        (-0.3, "Poor"),
+        (0.0, "Poor"),
+        (0.1999, "Poor"),
+        (0.20, "Fair"),
+        (0.40, "Moderate"),
+        (0.422, "Moderate"),
+        (0.60, "Good"),
+        (0.7999, "Good"),
+        (0.80, "Excellent"),
+        (0.944, "Excellent"),
+        (1.0, "Excellent"),
+        (1 - 0.6, "Moderate"),
+        (1 - 0.2 - 1e-13, "Excellent"),
+        (0.6 - 2e-12, "Moderate"),
+        (0.3 - 0.1, "Fair"),
+        (NAN, "Undefined"),
+    ],
+)
 def test_bands(value, band):
     assert landis_koch(value) == band
 

@@ -19,8 +19,15 @@ from lib.simulate.alienbench import simulated_study
 from lib.studies import alienbench_stages
 from lib.studies.alienbench import HUMAN, from_tables
 
-NAMES = ("03_scores", "04_reliability", "05_ablation_prompts", "06_ablation_features", "07_ablation_judges",
-         "08_figures", "10_human_baseline")
+NAMES = (
+    "03_scores",
+    "04_reliability",
+    "05_ablation_prompts",
+    "06_ablation_features",
+    "07_ablation_judges",
+    "08_figures",
+    "10_human_baseline",
+)
 SMALL = {"B": 20, "B_min_k": 5, "power_simulations": 20}
 P = study_params("alienbench")
 MODELS, JUDGES, FEATURES = list(P["subjects"]), list(P["judges"]), list(P["features"])
@@ -36,8 +43,13 @@ def run(name, tmp_path, study, **given):
     generations, labels = study
     generations.to_csv(tmp_path / "generations.csv", index=False)
     labels.to_csv(tmp_path / "labels.csv", index=False)
-    given = {**SMALL, **given, "out": str(tmp_path), "labels": str(tmp_path / "labels.csv"),
-             "generations": str(tmp_path / "generations.csv")}
+    given = {
+        **SMALL,
+        **given,
+        "out": str(tmp_path),
+        "labels": str(tmp_path / "labels.csv"),
+        "generations": str(tmp_path / "generations.csv"),
+    }
     book = json.loads((ROOT / f"notebooks/alienbench/{name}.ipynb").read_text(encoding="utf-8"))
     space, said = {}, io.StringIO()
     with contextlib.redirect_stdout(said):
@@ -66,8 +78,13 @@ def without(study, generations=None, labels=None):
 def test_two_models_and_two_judges_of_whom_one_is_no_judge_of_the_panel(name, tmp_path, study):
     """The smallest study there may be, and a model whose provider's judge is not asked."""
     own = dict(zip(MODELS, (JUDGES[0], "not/asked")))
-    cells, _ = run(name, tmp_path, study, judges={judge: P["judges"][judge] for judge in JUDGES[:2]},
-                   subjects={model: {**P["subjects"][model], "judge": judge} for model, judge in own.items()})
+    cells, _ = run(
+        name,
+        tmp_path,
+        study,
+        judges={judge: P["judges"][judge] for judge in JUDGES[:2]},
+        subjects={model: {**P["subjects"][model], "judge": judge} for model, judge in own.items()},
+    )
     gone = cells[cells["value"] == ""]
     assert (gone["note"] != "").all()
     if name == "03_scores":
@@ -102,26 +119,34 @@ def test_void_texts_void_labels_a_silent_model_and_a_silent_judge(name, tmp_path
 def test_one_judge_of_use_has_nobody_to_agree_with(name, tmp_path, study):
     cells, _ = run(name, tmp_path, without(study, labels=lambda given: given["judge"] != JUDGES[0]))
     alphas = cells[(cells.index.get_level_values("column") == "alpha") & (cells["value"] == "")]
-    assert len(alphas) and alphas["note"].str.contains("needs two judges whose replies can be used|void").all()
+    assert (
+        len(alphas) and alphas["note"].str.contains("needs two judges whose replies can be used|void").all()
+    )
 
 
 @pytest.mark.parametrize("name", ("03_scores", "07_ablation_judges"))
 def test_a_study_without_labels_says_the_least_it_needs(name, tmp_path, study):
-    with pytest.raises(ValueError, match="at least two models need a description that a judge labelled; without"):
+    with pytest.raises(
+        ValueError, match="at least two models need a description that a judge labelled; without"
+    ):
         run(name, tmp_path, without(study, labels=lambda given: slice(None)))
 
 
 def test_models_that_write_nothing_stop_the_first_notebook_with_one_sentence(tmp_path, monkeypatch):
     void = SimpleNamespace(void_reason="refusal: I would rather not", text="", completion_tokens=0)
-    monkeypatch.setattr(alienbench_stages, "ask_all", lambda _, requests, *__, **___: ([void] * len(requests), None))
+    monkeypatch.setattr(
+        alienbench_stages, "ask_all", lambda _, requests, *__, **___: ([void] * len(requests), None)
+    )
     p = SimpleNamespace(**{**P, "n_samples": 1, "n_samples_paraphrase": 1, "n_human": 1})
-    with pytest.raises(ValueError, match="none of 111 requests for a description got one; the first: refusal: I w"):
+    with pytest.raises(
+        ValueError, match="none of 111 requests for a description got one; the first: refusal: I w"
+    ):
         alienbench_stages.generate(p, source="simulated", profile="demo", out=tmp_path)
 
 
 def test_a_score_and_its_rates_rest_on_the_same_replies(study):
     table, given = without(study, labels=lambda given: given.index % 7 == 0)
-    given.loc[given.index[1], FEATURES[0]] = np.nan       # a reply that lacks one label counts for neither
+    given.loc[given.index[1], FEATURES[0]] = np.nan  # a reply that lacks one label counts for neither
     whole = from_tables(table, given, judges=JUDGES, features=FEATURES)
     scores = pd.Series(whole.scores()).groupby(whole.generations["model"]).mean()
     np.testing.assert_allclose(whole.rates(MODELS).sum(axis=1), scores[MODELS])

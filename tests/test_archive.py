@@ -12,9 +12,18 @@ def tiny(tmp_path, monkeypatch):
     """An archive of one pinned file, in a mirror folder."""
     monkeypatch.delenv(module.MIRROR_VARIABLE, raising=False)
     table = tmp_path / "sources.csv"
-    rows = [("tiny", "a/b", "c" * 40, "data/x.txt", "x.txt", "2",
-             "8f434346648f6b96df89dda901c5176b10a6d83961dd3c1ac88b59b2dc327aa4"),
-            ("tiny", "a/b", "c" * 40, "", "made.csv", "2", "0" * 64)]
+    rows = [
+        (
+            "tiny",
+            "a/b",
+            "c" * 40,
+            "data/x.txt",
+            "x.txt",
+            "2",
+            "8f434346648f6b96df89dda901c5176b10a6d83961dd3c1ac88b59b2dc327aa4",
+        ),
+        ("tiny", "a/b", "c" * 40, "", "made.csv", "2", "0" * 64),
+    ]
     with table.open("w", newline="") as handle:
         csv.writer(handle).writerows([module.COLUMNS, *rows])
     monkeypatch.setattr(module, "SOURCES", table)
@@ -30,7 +39,9 @@ def test_a_file_with_the_pinned_hash_is_handed_out(tiny):
 
 def test_a_changed_file_is_named_with_both_ways_to_supply_it(tiny):
     (tiny / "tiny" / "x.txt").write_text("ho")
-    with pytest.raises(ArchiveError, match=r"tiny/x.txt: sha256 is .* COMPENDIUM_MIRROR=<folder>; or unset .* github.com/a/b"):
+    with pytest.raises(
+        ArchiveError, match=r"tiny/x.txt: sha256 is .* COMPENDIUM_MIRROR=<folder>; or unset .* github.com/a/b"
+    ):
         Archive("tiny", tiny).path("x.txt")
 
 
@@ -89,7 +100,9 @@ def test_sources_pin_every_file_once_with_a_whole_hash():
     table = sources(DATA / "sources.csv")
     assert set(table) == {"alienbench", "stories", "create", "metanym"}
     rows = [row for files in table.values() for row in files.values()]
-    assert all(len(row["sha256"]) == 64 and len(row["commit"]) == 40 and int(row["bytes"]) >= 0 for row in rows)
+    assert all(
+        len(row["sha256"]) == 64 and len(row["commit"]) == 40 and int(row["bytes"]) >= 0 for row in rows
+    )
 
 
 def test_the_mirror_holds_what_is_pinned(mirror):

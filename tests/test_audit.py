@@ -10,10 +10,29 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from lib.audit import (
-    AuditError, Printed, Recount, agrees, consistent_mean, consistent_sd, detectable_rank_biserial,
-    exact_counts, grim_power, normal_interval, normal_rank_biserial, pooled_sd,
-    possible_counts, printed_correlation, printed_difference, printed_mean, printed_range,
-    printed_ratio, rank_biserial_p, rank_moves, spearman_null_exact, spearman_values, units_off,
+    AuditError,
+    Printed,
+    Recount,
+    agrees,
+    consistent_mean,
+    consistent_sd,
+    detectable_rank_biserial,
+    exact_counts,
+    grim_power,
+    normal_interval,
+    normal_rank_biserial,
+    pooled_sd,
+    possible_counts,
+    printed_correlation,
+    printed_difference,
+    printed_mean,
+    printed_range,
+    printed_ratio,
+    rank_biserial_p,
+    rank_moves,
+    spearman_null_exact,
+    spearman_values,
+    units_off,
 )
 from lib.cells import read_cells
 from lib.page import Page
@@ -139,8 +158,10 @@ def test_lattice_of_rho():
 
 
 def test_rank_moves_by_brute_force():
-    brute = {(sum((a - b) ** 2 for a, b in enumerate(p)), sum(a != b for a, b in enumerate(p)))
-             for p in permutations(range(6))}
+    brute = {
+        (sum((a - b) ** 2 for a, b in enumerate(p)), sum(a != b for a, b in enumerate(p)))
+        for p in permutations(range(6))
+    }
     assert rank_moves(6, 70) == brute
     assert rank_moves(6, 8) == {pair for pair in brute if pair[0] <= 8}
     assert (2, 2) in rank_moves(10, 2) and (2, 4) not in rank_moves(10, 4)
@@ -173,8 +194,10 @@ def test_pooled_sd_and_normal_interval():
 def test_normal_rank_biserial_against_simulation():
     rng = np.random.default_rng(4)
     means, sds, other_means, other_sds = [1.0, 3.0], [1.0, 2.0], [2.0, 4.0], [0.5, 1.5]
-    draw = [np.concatenate([rng.normal(m, s, 2000) for m, s in zip(*pair, strict=True)])
-            for pair in ((means, sds), (other_means, other_sds))]
+    draw = [
+        np.concatenate([rng.normal(m, s, 2000) for m, s in zip(*pair, strict=True)])
+        for pair in ((means, sds), (other_means, other_sds))
+    ]
     u = stats.mannwhitneyu(draw[1], draw[0]).statistic
     simulated = 2 * u / 4000**2 - 1
     assert normal_rank_biserial(means, sds, other_means, other_sds) == pytest.approx(simulated, abs=0.03)
@@ -209,12 +232,15 @@ def test_printed_is_a_plain_tuple():
 def recount(tmp_path):
     """A recount of four printed numbers: two exact, one a bound, one Monte Carlo with an interval."""
     columns = ["exhibit", "row", "column", "value", "lo", "hi", "decimals", "note", "kind", "tolerance"]
-    printed = pd.DataFrame([
-        ["table-1", "a", "mean", 0.33, np.nan, np.nan, 2, "", "exact", np.nan],
-        ["text-1", "a", "mean", 0.34, np.nan, np.nan, 2, "", "exact", np.nan],
-        ["text-1", "test", "p", 0.001, np.nan, np.nan, 3, "<", "bound", np.nan],
-        ["text-1", "a", "ci", 0.3, 0.1, 0.5, 1, "", "monte-carlo", 0.02],
-    ], columns=columns)
+    printed = pd.DataFrame(
+        [
+            ["table-1", "a", "mean", 0.33, np.nan, np.nan, 2, "", "exact", np.nan],
+            ["text-1", "a", "mean", 0.34, np.nan, np.nan, 2, "", "exact", np.nan],
+            ["text-1", "test", "p", 0.001, np.nan, np.nan, 3, "<", "bound", np.nan],
+            ["text-1", "a", "ci", 0.3, 0.1, 0.5, 1, "", "monte-carlo", 0.02],
+        ],
+        columns=columns,
+    )
     return Recount(Page("alienbench", "12_audit", out=tmp_path), printed)
 
 

@@ -63,16 +63,25 @@ def test_figures_are_the_same_bytes_twice(page):
     assert saved[0] == saved[1]
 
 
-@pytest.mark.parametrize("body, message", [
-    ("alienbench,t,r,c,five,,,,\n", "line 2: value is 'five', should be a number or empty"),
-    ("alienbench,t,r,c,inf,,,,\n", "line 2: value is 'inf', should be a number or empty"),
-    ("alienbench,t,r,c,1,,,1.5,\n", "line 2: decimals is '1.5', should be a whole number of at least 0 or empty"),
-    ("alienbench,t,r,c,1,,,-1,\n", "line 2: decimals is '-1', should be a whole number"),
-    ("alienbench,t, r,c,1,,,,\n", "line 2: row is ' r', should be a name without blanks around it"),
-    ("alienbench,t,r,,1,,,,\n", "line 2: column is '', should be a name"),
-    ("alienbench,t,r,c,1,,,,x,y\n", "not a CSV file"),
-    ("alienbench,t,r,c,5,,,,\nalienbench,t,r,c,6,,,,\n", r"line 3: the address alienbench/t\[r, c\] is given twice"),
-])
+@pytest.mark.parametrize(
+    "body, message",
+    [
+        ("alienbench,t,r,c,five,,,,\n", "line 2: value is 'five', should be a number or empty"),
+        ("alienbench,t,r,c,inf,,,,\n", "line 2: value is 'inf', should be a number or empty"),
+        (
+            "alienbench,t,r,c,1,,,1.5,\n",
+            "line 2: decimals is '1.5', should be a whole number of at least 0 or empty",
+        ),
+        ("alienbench,t,r,c,1,,,-1,\n", "line 2: decimals is '-1', should be a whole number"),
+        ("alienbench,t, r,c,1,,,,\n", "line 2: row is ' r', should be a name without blanks around it"),
+        ("alienbench,t,r,,1,,,,\n", "line 2: column is '', should be a name"),
+        ("alienbench,t,r,c,1,,,,x,y\n", "not a CSV file"),
+        (
+            "alienbench,t,r,c,5,,,,\nalienbench,t,r,c,6,,,,\n",
+            r"line 3: the address alienbench/t\[r, c\] is given twice",
+        ),
+    ],
+)
 def test_bad_cells_are_named_by_line(tmp_path, body, message):
     path = tmp_path / "cells.csv"
     path.write_text(HEAD + body)
@@ -80,9 +89,14 @@ def test_bad_cells_are_named_by_line(tmp_path, body, message):
         read_cells(path)
 
 
-@pytest.mark.parametrize("content, message", [
-    (b"", "not a CSV file: No columns to parse"), (b"\xff\xfe", "not UTF-8"), (b'"open\n', "not a CSV file|lacks the column"),
-])
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        (b"", "not a CSV file: No columns to parse"),
+        (b"\xff\xfe", "not UTF-8"),
+        (b'"open\n', "not a CSV file|lacks the column"),
+    ],
+)
 def test_a_file_that_is_no_table_is_named(tmp_path, content, message):
     path = tmp_path / "cells.csv"
     path.write_bytes(content)
@@ -97,17 +111,20 @@ def test_a_file_that_is_no_table_is_named(tmp_path, content, message):
 PRINTED = "study,exhibit,row,column,value,lo,hi,decimals,note,place,kind,tolerance,archive\n"
 
 
-@pytest.mark.parametrize("row, message", [
-    (",,,,,Table 1,exact,,same", "the value is missing; `note` should say"),
-    ("5,,,,,Table 1,exact,,same", "decimals is empty"),
-    ("5,4,,0,,Table 1,exact,,same", "an interval needs both"),
-    ("5,,,0,,Table 1,bound,,same", "the note of a bound should begin with its sign, .*; it is ''"),
-    ("5,,,0,about,Table 1,bound,,same", "the note of a bound should begin with its sign"),
-    ("5,,,0,,Table 1,monte-carlo,,same", "a monte-carlo number needs a tolerance"),
-    ("5,,,0,,Table 1,exact,0.1,same", "a tolerance belongs to a monte-carlo number"),
-    ("5,,,0,,Table 1,guess,,same", "kind is 'guess', should be one of exact"),
-    ("5,,,0,,Table 1,exact,,some", "archive is 'some', should be one of same"),
-])
+@pytest.mark.parametrize(
+    "row, message",
+    [
+        (",,,,,Table 1,exact,,same", "the value is missing; `note` should say"),
+        ("5,,,,,Table 1,exact,,same", "decimals is empty"),
+        ("5,4,,0,,Table 1,exact,,same", "an interval needs both"),
+        ("5,,,0,,Table 1,bound,,same", "the note of a bound should begin with its sign, .*; it is ''"),
+        ("5,,,0,about,Table 1,bound,,same", "the note of a bound should begin with its sign"),
+        ("5,,,0,,Table 1,monte-carlo,,same", "a monte-carlo number needs a tolerance"),
+        ("5,,,0,,Table 1,exact,0.1,same", "a tolerance belongs to a monte-carlo number"),
+        ("5,,,0,,Table 1,guess,,same", "kind is 'guess', should be one of exact"),
+        ("5,,,0,,Table 1,exact,,some", "archive is 'some', should be one of same"),
+    ],
+)
 def test_a_printed_number_that_cannot_be_is_named_by_line(tmp_path, monkeypatch, row, message):
     monkeypatch.setattr(cells, "DATA", tmp_path)
     path = tmp_path / "published/alienbench.csv"
@@ -120,10 +137,18 @@ def test_a_printed_number_that_cannot_be_is_named_by_line(tmp_path, monkeypatch,
         published("alienbench")
 
 
-@pytest.mark.parametrize("text, message", [
-    ("a: 1\n", "should hold a list of"), ("- [\n", "line 2.*not valid YAML"), ("- {id: x}\n", "entry 1: should hold id, title"),
-    ("- {id: x, title: t, finding: f, first: {place: p}, second: {place: p, quote: q}}\n", "entry 1: should hold id"),
-])
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("a: 1\n", "should hold a list of"),
+        ("- [\n", "line 2.*not valid YAML"),
+        ("- {id: x}\n", "entry 1: should hold id, title"),
+        (
+            "- {id: x, title: t, finding: f, first: {place: p}, second: {place: p, quote: q}}\n",
+            "entry 1: should hold id",
+        ),
+    ],
+)
 def test_contradictions_that_cannot_be_shown_are_named(tmp_path, monkeypatch, text, message):
     monkeypatch.setattr(cells, "DATA", tmp_path)
     assert contradictions("alienbench") == []

@@ -14,10 +14,16 @@ from lib.files import TEMPORARY
 from lib.paths import ROOT, STUDIES
 
 BOOKS = {
-    "01_a": ({"makes": ["alienbench/a.csv"]}, "B = 10\n",
-             'import pandas as pd\npage.save_csv(pd.DataFrame({"x": [B]}), "alienbench/a.csv")\npage.cell("t", "a", "x", B)'),
-    "02_b": ({"needs": {"a": "alienbench/a.csv"}}, 'a = ""\nseed = 1\n',
-             'import pandas as pd\nfrom lib import numeric\npage.cell("t", "b", "x", pd.read_csv(a).x[0] + seed)'),
+    "01_a": (
+        {"makes": ["alienbench/a.csv"]},
+        "B = 10\n",
+        'import pandas as pd\npage.save_csv(pd.DataFrame({"x": [B]}), "alienbench/a.csv")\npage.cell("t", "a", "x", B)',
+    ),
+    "02_b": (
+        {"needs": {"a": "alienbench/a.csv"}},
+        'a = ""\nseed = 1\n',
+        'import pandas as pd\nfrom lib import numeric\npage.cell("t", "b", "x", pd.read_csv(a).x[0] + seed)',
+    ),
     "03_c": ({}, "seed = 1\n", 'page.cell("t", "c", "x", seed)'),
 }
 
@@ -25,22 +31,40 @@ BOOKS = {
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
     """A project of its own: this one's `lib` and Snakefile, three notebooks, two params keys."""
-    folder = small_project(tmp_path_factory.mktemp("project"), {"alienbench": "B: 10\nseed: 1\n"},
-                           "alienbench,t,a,x,10,,,0,,Table 1,exact,,same\n")
+    folder = small_project(
+        tmp_path_factory.mktemp("project"),
+        {"alienbench": "B: 10\nseed: 1\n"},
+        "alienbench,t,a,x,10,,,0,,Table 1,exact,,same\n",
+    )
     for name, (meta, parameters, code) in BOOKS.items():
-        write_notebook(folder / "notebooks" / "alienbench" / f"{name}.ipynb", meta, parameters,
-                       PAGE.format(name=name, code=code))
+        write_notebook(
+            folder / "notebooks" / "alienbench" / f"{name}.ipynb",
+            meta,
+            parameters,
+            PAGE.format(name=name, code=code),
+        )
     return folder
 
 
 def run(folder, *arguments, **options):
     environment = {**os.environ, "PYTHONPATH": str(folder), "COMPENDIUM_MIRROR": ""}
-    return subprocess.run([sys.executable, "-m", "lib.run", *arguments], cwd=folder, env=environment, text=True,
-                          capture_output=True, timeout=200, check=False, **options)
+    return subprocess.run(
+        [sys.executable, "-m", "lib.run", *arguments],
+        cwd=folder,
+        env=environment,
+        text=True,
+        capture_output=True,
+        timeout=200,
+        check=False,
+        **options,
+    )
 
 
 def stamps(folder):
-    return {path.stem: path.stat().st_mtime_ns for path in (folder / "build/demo/notebooks/alienbench").glob("*.ipynb")}
+    return {
+        path.stem: path.stat().st_mtime_ns
+        for path in (folder / "build/demo/notebooks/alienbench").glob("*.ipynb")
+    }
 
 
 def rerun(folder):
@@ -56,8 +80,10 @@ def test_the_chain_runs_what_changed_and_nothing_else(project):
     assert ran == {"01_a", "02_b", "03_c"}
     assert "alienbench: cells 3; printed 1: reproduced 0" in result.stdout
     cells = (project / "build/demo/cells.csv").read_text().splitlines()
-    assert cells[2] == "alienbench,t,b,x,11,,,,,alienbench/02_b,code", "a number carries the cell that made it"
-    assert 'cell-id=code' in (project / "build/demo/notebooks/alienbench/02_b.html").read_text()
+    assert cells[2] == "alienbench,t,b,x,11,,,,,alienbench/02_b,code", (
+        "a number carries the cell that made it"
+    )
+    assert "cell-id=code" in (project / "build/demo/notebooks/alienbench/02_b.html").read_text()
 
     ran, result = rerun(project)
     assert ran == set() and "Nothing to do: all 3 notebooks of profile demo are up to date." in result.stdout
@@ -74,7 +100,12 @@ def test_the_chain_runs_what_changed_and_nothing_else(project):
 
 def test_a_failing_notebook_is_one_line_and_leaves_nothing_half(project):
     path = project / "notebooks/alienbench/04_d.ipynb"
-    write_notebook(path, {}, "seed = 1\n", PAGE.format(name="04_d", code='page.cell("t", "d", "x", 1)\nraise KeyError("lost")'))
+    write_notebook(
+        path,
+        {},
+        "seed = 1\n",
+        PAGE.format(name="04_d", code='page.cell("t", "d", "x", 1)\nraise KeyError("lost")'),
+    )
     result = run(project)
     path.unlink()
     assert result.returncode != 0
@@ -96,10 +127,19 @@ def test_a_kernel_that_dies_is_one_line(project):
 def test_a_full_disk_is_one_line_and_leaves_nothing_half(project):
     """No file may grow beyond 100 kB, as on a disk that is full: the page of a notebook does not fit."""
     out = project / "build" / "full"
-    result = run(project, "--build", str(out), "--study", "alienbench",
-                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)))
+    result = run(
+        project,
+        "--build",
+        str(out),
+        "--study",
+        "alienbench",
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)),
+    )
     assert result.returncode != 0 and "Traceback" not in result.stderr
-    assert "notebooks/alienbench/01_a.ipynb: build/full/notebooks/alienbench/01_a.html: File too large" in result.stderr
+    assert (
+        "notebooks/alienbench/01_a.ipynb: build/full/notebooks/alienbench/01_a.html: File too large"
+        in result.stderr
+    )
     assert not list((out / "notebooks").rglob("*.html")) and not list(out.rglob(f".*{TEMPORARY}*"))
 
 
@@ -118,24 +158,37 @@ def test_what_killed_runs_have_left_is_removed(project):
     assert not left.exists() and f"{left.name}: left by a run that was killed, removed" in result.stderr
 
 
-@pytest.mark.parametrize("arguments, message", [
-    (["--cores", "0"], "CORES=0 should be a whole number of at least 1"),
-    (["--cores", "x"], "CORES=x should be a whole number of at least 1"),
-    (["--cores", "-1"], "CORES=-1 should be a whole number of at least 1"),
-    (["--study", "alien"], "STUDY=alien is not one of all, alienbench"),
-    (["--study", "alien bench; ls"], "STUDY=alien bench; ls is not one of all, alienbench"),
-    (["--profile", "dmo"], "PROFILE=dmo is not one of demo, released, live"),
-])
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["--cores", "0"], "CORES=0 should be a whole number of at least 1"),
+        (["--cores", "x"], "CORES=x should be a whole number of at least 1"),
+        (["--cores", "-1"], "CORES=-1 should be a whole number of at least 1"),
+        (["--study", "alien"], "STUDY=alien is not one of all, alienbench"),
+        (["--study", "alien bench; ls"], "STUDY=alien bench; ls is not one of all, alienbench"),
+        (["--profile", "dmo"], "PROFILE=dmo is not one of demo, released, live"),
+    ],
+)
 def test_options_that_cannot_be_are_one_line(project, arguments, message):
     result = run(project, *(f"{name}={value}" for name, value in zip(arguments[::2], arguments[1::2])))
-    assert result.returncode == 2 and result.stderr.startswith(f"error: {message}") and result.stderr.count("\n") == 1
+    assert (
+        result.returncode == 2
+        and result.stderr.startswith(f"error: {message}")
+        and result.stderr.count("\n") == 1
+    )
 
 
 def test_make_hands_words_with_blanks_on_whole(project):
     """`make` quotes what it is given: a blank or a shell's sign in STUDY is part of a wrong name, no command."""
     shutil.copy(ROOT / "Makefile", project)
-    result = subprocess.run(["make", "tables", f"PYTHON={sys.executable}", "STUDY=a b; touch oops"], cwd=project, text=True,
-                            env={**os.environ, "PYTHONPATH": str(project)}, capture_output=True, check=False)
+    result = subprocess.run(
+        ["make", "tables", f"PYTHON={sys.executable}", "STUDY=a b; touch oops"],
+        cwd=project,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(project)},
+        capture_output=True,
+        check=False,
+    )
     assert result.returncode == 2 and "error: STUDY=a b; touch oops is not one of all" in result.stderr
     assert not (project / "oops").exists()
 
@@ -143,14 +196,21 @@ def test_make_hands_words_with_blanks_on_whole(project):
 def test_one_broken_study_does_not_hide_that_the_others_are_sound(project):
     folder = project / "notebooks/stories"
     folder.mkdir()
-    write_notebook(folder / "01_s.ipynb", {}, "seed = 1\n", PAGE.format(name="01_s", code="").replace("alienbench", "stories"))
+    write_notebook(
+        folder / "01_s.ipynb",
+        {},
+        "seed = 1\n",
+        PAGE.format(name="01_s", code="").replace("alienbench", "stories"),
+    )
     (project / "params/stories.yaml").write_text("seed: -1\n")
     result = run(project)
     shutil.rmtree(folder)
     (project / "params/stories.yaml").unlink()
     assert result.returncode == 2
-    assert result.stderr == ("error: params/stories.yaml, line 1: `seed` should be a whole number of at least 0, not -1 "
-                             "(sound, and can be run alone: STUDY=alienbench)\n")
+    assert result.stderr == (
+        "error: params/stories.yaml, line 1: `seed` should be a whole number of at least 0, not -1 "
+        "(sound, and can be run alone: STUDY=alienbench)\n"
+    )
 
 
 def test_the_summary_is_printed_where_the_report_was_made(project):
@@ -161,11 +221,20 @@ def test_the_summary_is_printed_where_the_report_was_made(project):
     assert "alienbench: cells" not in run(project, "--", target).stdout
 
 
-@pytest.mark.parametrize("text, message", [
-    ("B: 10\nseed: 1\nsed: 2\n", "error: params/alienbench.yaml, line 3: unknown key `sed`; did you mean `seed`?"),
-    ("B: 10\n", "error: notebooks/alienbench/02_b.ipynb: its parameter 'seed' is no key of params/alienbench.yaml"),
-    ("B: 10\nseed: [\n", "error: params/alienbench.yaml: line 3"),
-])
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        (
+            "B: 10\nseed: 1\nsed: 2\n",
+            "error: params/alienbench.yaml, line 3: unknown key `sed`; did you mean `seed`?",
+        ),
+        (
+            "B: 10\n",
+            "error: notebooks/alienbench/02_b.ipynb: its parameter 'seed' is no key of params/alienbench.yaml",
+        ),
+        ("B: 10\nseed: [\n", "error: params/alienbench.yaml: line 3"),
+    ],
+)
 def test_bad_params_stop_the_chain_before_anything_runs(project, text, message):
     good = (project / "params/alienbench.yaml").read_text()
     (project / "params/alienbench.yaml").write_text(text)
@@ -176,27 +245,40 @@ def test_bad_params_stop_the_chain_before_anything_runs(project, text, message):
 
 def test_a_missing_mirror_is_said_before_anything_runs(project):
     environment = {**os.environ, "PYTHONPATH": str(project), "COMPENDIUM_MIRROR": "nowhere"}
-    result = subprocess.run([sys.executable, "-m", "lib.run", "--profile", "released"], cwd=project, env=environment,
-                            text=True, capture_output=True, check=False)
+    result = subprocess.run(
+        [sys.executable, "-m", "lib.run", "--profile", "released"],
+        cwd=project,
+        env=environment,
+        text=True,
+        capture_output=True,
+        check=False,
+    )
     assert result.returncode == 2 and "COMPENDIUM_MIRROR=nowhere: no such folder" in result.stderr
 
 
-@pytest.mark.parametrize("meta, parameters, message", [
-    ({"neds": {}}, "", "unknown metadata key compendium.neds"),
-    ({"needs": {"labels": "x.csv"}}, "", "should set 'labels'"),
-    ({"study": "stories"}, "", "lacks `compendium: {study: alienbench"),
-    ({"data": "published/alienbench.csv"}, "", "compendium.data should be a list"),
-    ({"data": ["published/nowhere.csv"]}, "", "there is no data/published/nowhere.csv"),
-    ({"makes": [3]}, "", "compendium.makes.0 should be text"),
-    ({"needs": ["a.csv"]}, "", "compendium.needs should be a mapping"),
-    ({"profiles": ["demo", "relesed"]}, "", "compendium.profiles.1 should be one of .*did you mean `released`"),
-    ({"makes": ["/etc/made.csv"]}, "", "names '/etc/made.csv', should be a path below"),
-    ({"needs": {"a": "../a.csv"}}, 'a = ""', "names '../a.csv', should be a path below"),
-    ({"figures": ["x/../../y"]}, "", "should be a path below"),
-    ({"tables": ["."]}, "", "should be a path below"),
-    ({"data": ["../lib"]}, "", "should be a path below"),
-    ({}, "B = (1\n", "01_x.ipynb, cell parameters, line 3: not valid Python: '\\(' was never closed"),
-])
+@pytest.mark.parametrize(
+    "meta, parameters, message",
+    [
+        ({"neds": {}}, "", "unknown metadata key compendium.neds"),
+        ({"needs": {"labels": "x.csv"}}, "", "should set 'labels'"),
+        ({"study": "stories"}, "", "lacks `compendium: {study: alienbench"),
+        ({"data": "published/alienbench.csv"}, "", "compendium.data should be a list"),
+        ({"data": ["published/nowhere.csv"]}, "", "there is no data/published/nowhere.csv"),
+        ({"makes": [3]}, "", "compendium.makes.0 should be text"),
+        ({"needs": ["a.csv"]}, "", "compendium.needs should be a mapping"),
+        (
+            {"profiles": ["demo", "relesed"]},
+            "",
+            "compendium.profiles.1 should be one of .*did you mean `released`",
+        ),
+        ({"makes": ["/etc/made.csv"]}, "", "names '/etc/made.csv', should be a path below"),
+        ({"needs": {"a": "../a.csv"}}, 'a = ""', "names '../a.csv', should be a path below"),
+        ({"figures": ["x/../../y"]}, "", "should be a path below"),
+        ({"tables": ["."]}, "", "should be a path below"),
+        ({"data": ["../lib"]}, "", "should be a path below"),
+        ({}, "B = (1\n", "01_x.ipynb, cell parameters, line 3: not valid Python: '\\(' was never closed"),
+    ],
+)
 def test_malformed_metadata_names_the_notebook(tmp_path, meta, parameters, message):
     path = tmp_path / "alienbench" / "01_x.ipynb"
     path.parent.mkdir()
@@ -206,11 +288,16 @@ def test_malformed_metadata_names_the_notebook(tmp_path, meta, parameters, messa
     assert "01_x.ipynb" in str(caught.value)
 
 
-@pytest.mark.parametrize("content, message", [
-    (b"", "not a readable notebook"), (b"[1]", "should hold `cells`"), (b"{}", "should hold `cells`"),
-    (b'{"cells": [{"cell_type": "code"}]}', "should hold `cells`, each with cell_type and source"),
-    (b"\xff", "not UTF-8"),
-])
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        (b"", "not a readable notebook"),
+        (b"[1]", "should hold `cells`"),
+        (b"{}", "should hold `cells`"),
+        (b'{"cells": [{"cell_type": "code"}]}', "should hold `cells`, each with cell_type and source"),
+        (b"\xff", "not UTF-8"),
+    ],
+)
 def test_a_file_that_is_no_notebook_is_named(tmp_path, content, message):
     (tmp_path / "01_x.ipynb").write_bytes(content)
     with pytest.raises(ChainError, match="01_x.ipynb.*" + message):
@@ -223,20 +310,34 @@ def test_code_that_does_not_parse_is_named_with_cell_and_line(tmp_path):
     write_notebook(path, {}, "", "%matplotlib inline\nif True:\n    !ls\nx = = 1\n")
     with pytest.raises(ChainError, match="01_x.ipynb, cell code, line 4: not valid Python"):
         read_notebook(path)
-    write_notebook(tmp_path / "alienbench/02_x.ipynb", {}, "", "%matplotlib inline\nif True:\n    !ls\nimport lib.ranks\n")
-    assert any(name.endswith("ranks.py") for name in read_notebook(tmp_path / "alienbench/02_x.ipynb").modules)
+    write_notebook(
+        tmp_path / "alienbench/02_x.ipynb",
+        {},
+        "",
+        "%matplotlib inline\nif True:\n    !ls\nimport lib.ranks\n",
+    )
+    assert any(
+        name.endswith("ranks.py") for name in read_notebook(tmp_path / "alienbench/02_x.ipynb").modules
+    )
 
 
 def test_what_a_module_imports_in_turn_counts():
     files = {os.path.relpath(path, ROOT) for path in module_files(frozenset({"lib.page"}))}
-    assert {"lib/page.py", "lib/cells.py", "lib/files.py", "lib/paths.py"} <= files and "lib/verify.py" not in files
+    assert {
+        "lib/page.py",
+        "lib/cells.py",
+        "lib/files.py",
+        "lib/paths.py",
+    } <= files and "lib/verify.py" not in files
 
 
 def test_every_committed_notebook_has_its_place():
     for study in STUDIES:
         for profile in ("demo", "released", "live"):
             books = notebooks(study, profile)
-            own = [book.name for book in books if book.study == study]  # one across the studies brings others along
+            own = [
+                book.name for book in books if book.study == study
+            ]  # one across the studies brings others along
             assert own == sorted(own)
             for book in books:
                 assert all((ROOT / name).exists() for name in book.code_inputs()), book.path

@@ -37,22 +37,29 @@ def test_clean_in_many_dresses(reply):
     assert found.problems == []
 
 
-@pytest.mark.parametrize("reply, kept, words", [
-    ("", [], "empty"),
-    ("   \n", [], "empty"),
-    ("<think>and on and on", [], "never closed"),
-    ("I would rather not say.", [], "no path could be read"),
-    (JSON, [GOOD], "no <answer> tag"),
-    (f"Sure!\n```\n{JSON}\n```", [GOOD], "no <answer> tag"),
-    (f"<answer>{JSON}", [GOOD], "never closed"),
-    (f"<answer>{JSON} Hope it helps!</answer>", [GOOD], "text follows"),
-    (f'<answer>{JSON[:-1]}, "2": [["Ada", "sister of", "Cy"], ["Cy", "occ', [GOOD], "complete paths kept: 1"),
-    (f'<answer>{JSON[:-1]}, /* four more omitted for brevity */ }}</answer>', [GOOD], "not whole JSON"),
-    ('<answer>[["Ada","friend of","Bo"],["Bo","occupation","poet"]]</answer>', [GOOD], "one bare path"),
-    (f'<answer>{JSON[:-1]}, "2": []}}</answer>', [GOOD], "path 2 is empty"),
-    (f'<answer>{JSON[:-1]}, "2": "none"}}</answer>', [GOOD], "no list of triples"),
-    ('<answer>"none"</answer>', [], "no path"),
-])
+@pytest.mark.parametrize(
+    "reply, kept, words",
+    [
+        ("", [], "empty"),
+        ("   \n", [], "empty"),
+        ("<think>and on and on", [], "never closed"),
+        ("I would rather not say.", [], "no path could be read"),
+        (JSON, [GOOD], "no <answer> tag"),
+        (f"Sure!\n```\n{JSON}\n```", [GOOD], "no <answer> tag"),
+        (f"<answer>{JSON}", [GOOD], "never closed"),
+        (f"<answer>{JSON} Hope it helps!</answer>", [GOOD], "text follows"),
+        (
+            f'<answer>{JSON[:-1]}, "2": [["Ada", "sister of", "Cy"], ["Cy", "occ',
+            [GOOD],
+            "complete paths kept: 1",
+        ),
+        (f"<answer>{JSON[:-1]}, /* four more omitted for brevity */ }}</answer>", [GOOD], "not whole JSON"),
+        ('<answer>[["Ada","friend of","Bo"],["Bo","occupation","poet"]]</answer>', [GOOD], "one bare path"),
+        (f'<answer>{JSON[:-1]}, "2": []}}</answer>', [GOOD], "path 2 is empty"),
+        (f'<answer>{JSON[:-1]}, "2": "none"}}</answer>', [GOOD], "no list of triples"),
+        ('<answer>"none"</answer>', [], "no path"),
+    ],
+)
 def test_what_is_wrong_is_said(reply, kept, words):
     found = parse_answer(reply)
     assert found.paths == kept
@@ -100,17 +107,20 @@ def test_path_text_worked_example():
         path_text(())
 
 
-@pytest.mark.parametrize("path, words", [
-    ((), "no triples"),
-    ((("Ada", "friend of"), ("Bo", "occupation", "poet")), "triple 0 has 2 elements"),
-    ((("Ada", "friend of", "Bo", "x"),), "4 elements"),
-    ((("Ada", "", "Bo"), ("Bo", "occupation", "poet")), "empty element"),
-    ((("Eve", "friend of", "Bo"), ("Bo", "occupation", "poet")), "starts at 'eve'"),
-    ((("Ada", "friend of", "Bo"), ("Cy", "occupation", "poet")), "breaks between triples 0 and 1"),
-    ((("Ada", "friend of", "Bo"), ("Bo", "occupation", "cook")), "ends in"),
-    ((("Ada", "friend of", "Bo"), ("Bo", "job", "poet")), "ends in"),
-    ((("Ada", "friend of", "Bo"),), "ends in"),
-])
+@pytest.mark.parametrize(
+    "path, words",
+    [
+        ((), "no triples"),
+        ((("Ada", "friend of"), ("Bo", "occupation", "poet")), "triple 0 has 2 elements"),
+        ((("Ada", "friend of", "Bo", "x"),), "4 elements"),
+        ((("Ada", "", "Bo"), ("Bo", "occupation", "poet")), "empty element"),
+        ((("Eve", "friend of", "Bo"), ("Bo", "occupation", "poet")), "starts at 'eve'"),
+        ((("Ada", "friend of", "Bo"), ("Cy", "occupation", "poet")), "breaks between triples 0 and 1"),
+        ((("Ada", "friend of", "Bo"), ("Bo", "occupation", "cook")), "ends in"),
+        ((("Ada", "friend of", "Bo"), ("Bo", "job", "poet")), "ends in"),
+        ((("Ada", "friend of", "Bo"),), "ends in"),
+    ],
+)
 def test_faults(path, words):
     assert words in fault(path, QUERY)
 

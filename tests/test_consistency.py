@@ -5,9 +5,14 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from lib.consistency import (ConsistencyError, anchors_compared, collapse, consistency_from_moments,
-                             pair_moments,
-                             sweep_consistency)
+from lib.consistency import (
+    ConsistencyError,
+    anchors_compared,
+    collapse,
+    consistency_from_moments,
+    pair_moments,
+    sweep_consistency,
+)
 
 
 def by_loop(scores):
@@ -103,8 +108,9 @@ def test_weights_count_a_unit_in_part():
     scores = sweep(5, units=6, missing=0)
     twice = np.concatenate([scores, scores], axis=2)
     halves = pair_moments(twice, np.zeros(12, int), 1, np.full(12, 0.5))
-    np.testing.assert_allclose(consistency_from_moments(halves, [[1.0]])[0], sweep_consistency(scores),
-                               atol=1e-12)
+    np.testing.assert_allclose(
+        consistency_from_moments(halves, [[1.0]])[0], sweep_consistency(scores), atol=1e-12
+    )
 
 
 def test_one_anchor_is_no_sweep():

@@ -9,14 +9,24 @@ from lib.connections import parse_answer, path_key
 from lib.studies.create import CreateError, load_answers, path_strength
 from lib.studies.create_files import read_csv_frame, to_csv_frame
 
-PATHS = [[["ada", "friend of", "bo"], ["bo", "occupation", "poet"]],
-         [["ada", "plays", "cello"], ["cello", "played by", "cy"], ["cy", "occupation", "poet"]],
-         [["ada", "lives in", "oslo"], ["rome", "home of", "di"], ["di", "occupation", "poet"]]]
+PATHS = [
+    [["ada", "friend of", "bo"], ["bo", "occupation", "poet"]],
+    [["ada", "plays", "cello"], ["cello", "played by", "cy"], ["cy", "occupation", "poet"]],
+    [["ada", "lives in", "oslo"], ["rome", "home of", "di"], ["di", "occupation", "poet"]],
+]
 ROW = {
-    "index": 4, "query": "How?", "entity_a": "Ada", "rel_b": "occupation", "entity_b": "poet",
-    "parsed_paths": [PATHS], "paths_0": PATHS, "validity_per_path_0": [1, 1, 0],
-    "parsed_scores_factuality_0": [[1, 1], [1, 0, 1], [1, 1, 1]], "factuality_scores_0": [1.0, 0.0, 1.0],
-    "raw_salience_scores_0": [[4, 1], [3, 5, 1], [2, 2, 1]], "min_salience_scores_0": [4.0, 3.0, 2.0],
+    "index": 4,
+    "query": "How?",
+    "entity_a": "Ada",
+    "rel_b": "occupation",
+    "entity_b": "poet",
+    "parsed_paths": [PATHS],
+    "paths_0": PATHS,
+    "validity_per_path_0": [1, 1, 0],
+    "parsed_scores_factuality_0": [[1, 1], [1, 0, 1], [1, 1, 1]],
+    "factuality_scores_0": [1.0, 0.0, 1.0],
+    "raw_salience_scores_0": [[4, 1], [3, 5, 1], [2, 2, 1]],
+    "min_salience_scores_0": [4.0, 3.0, 2.0],
 }
 
 
@@ -256,13 +266,19 @@ def test_what_cannot_be_read_is_named(tmp_path, change, words):
         assert word in str(error.value)
 
 
-@pytest.mark.parametrize("text, words", [
-    ("", "holds no query"),
-    ("{\"index\": 1,\n", "line 1: not JSON"),
-    (json.dumps(ROW) + "\n[1]", "line 2: should be a JSON object"),
-    (json.dumps(ROW) + "\n" + json.dumps({**ROW, "query": "Why?"}), "line 2: query 4 stands in line 1 already"),
-    ("[{]", "JSON list"),
-])
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("", "holds no query"),
+        ('{"index": 1,\n', "line 1: not JSON"),
+        (json.dumps(ROW) + "\n[1]", "line 2: should be a JSON object"),
+        (
+            json.dumps(ROW) + "\n" + json.dumps({**ROW, "query": "Why?"}),
+            "line 2: query 4 stands in line 1 already",
+        ),
+        ("[{]", "JSON list"),
+    ],
+)
 def test_files_that_are_no_answers(tmp_path, text, words):
     with pytest.raises(CreateError, match=words.replace("[", r"\[")):
         load(tmp_path, text=text)
@@ -285,8 +301,9 @@ def test_tables_survive_a_csv_file(tmp_path, plain):
     to_csv_frame(plain.paths).to_csv(path, index=False)
     again = read_csv_frame(path)
     assert again["triples"].tolist() == plain.paths["triples"].tolist()
-    assert again.drop(columns="triples").equals(plain.paths.drop(columns="triples").astype(again.dtypes[
-        again.columns.drop("triples")].to_dict()))
+    assert again.drop(columns="triples").equals(
+        plain.paths.drop(columns="triples").astype(again.dtypes[again.columns.drop("triples")].to_dict())
+    )
     path.write_text("a,b\n1,2\n")
     with pytest.raises(CreateError, match="column `triples`"):
         read_csv_frame(path)

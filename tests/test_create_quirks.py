@@ -53,7 +53,9 @@ SHAPES = {
     "by number": json.dumps({str(row["index"]): without(row, "index") for row in ROWS}),
     "columns of lists": json.dumps({key: [row[key] for row in ROWS] for key in ROW}),
     "columns of objects": json.dumps({key: {"0": ROW[key], "1": OTHER[key]} for key in ROW}),
-    "split": json.dumps({"columns": list(ROW), "index": [0, 1], "data": [list(row.values()) for row in ROWS]}),
+    "split": json.dumps(
+        {"columns": list(ROW), "index": [0, 1], "data": [list(row.values()) for row in ROWS]}
+    ),
     "Python text": "\n".join(repr(row) for row in ROWS),
     "lines in strings": lines([json.dumps(row) for row in ROWS]),
     "CRLF": lines(ROWS).replace("\n", "\r\n") + "\r\n",
@@ -269,7 +271,9 @@ def test_missing_judgements_are_counted(tmp_path):
 def test_a_mark_that_is_neither_is_void(tmp_path, mark):
     found = load(
         tmp_path,
-        lines([{**without(ROW, "factuality_scores_0"), "parsed_scores_factuality_0": [[mark, 1], *MARKS[1:]]}]),
+        lines(
+            [{**without(ROW, "factuality_scores_0"), "parsed_scores_factuality_0": [[mark, 1], *MARKS[1:]]}]
+        ),
     )
     assert np.isnan(found.paths["factual"][0]) and found.left_out["factuality void"] == 1
 

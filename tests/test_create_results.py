@@ -11,7 +11,8 @@ import pytest
 from lib.live import estimate_study
 from lib.params import study_params
 from lib.simulate.create import is_true
-from lib.studies import create_baselines, create_data, create_validation as validation
+from lib.studies import create_baselines, create_data
+from lib.studies import create_validation as validation
 from lib.studies.create import load_answers
 from lib.studies.create_browse import browse_page
 from lib.studies.create_files import to_csv_frame
@@ -27,15 +28,24 @@ def data():
 
 
 def test_base_prompts_and_models_are_told_apart():
-    names = ["GPT-5 (med)", "GPT-5 (med) [iterate]", "GPT-4.1_model_name_gpt-4.1_variation_iterate",
-             "GPT-4.1_model_name_gpt-4.1_variation_original", "GPT-5 (med)_model_name_gpt-5"]
+    names = [
+        "GPT-5 (med)",
+        "GPT-5 (med) [iterate]",
+        "GPT-4.1_model_name_gpt-4.1_variation_iterate",
+        "GPT-4.1_model_name_gpt-4.1_variation_original",
+        "GPT-5 (med)_model_name_gpt-5",
+    ]
     assert create_data.base_sources(names) == [names[0], names[3], names[4]]
     assert create_data.model_of(names[1]) == names[0]
     assert create_data.model_of(names[2]) == create_data.model_of(names[3]) != names[2]
     other = "res_gptoss120b_{}_1_medium_0.7_16384_gemini-3_1-pro-preview"
-    assert [create_data.variation_of(other.format(name)) for name in ("original", "iterate", "be_creative")] == [
-        "original", "iterate", "be_creative"]
-    assert len({create_data.model_of(other.format(name)) for name in ("original", "resample", "verbalised")}) == 1
+    assert [
+        create_data.variation_of(other.format(name)) for name in ("original", "iterate", "be_creative")
+    ] == ["original", "iterate", "be_creative"]
+    assert (
+        len({create_data.model_of(other.format(name)) for name in ("original", "resample", "verbalised")})
+        == 1
+    )
 
 
 def test_files_give_back_what_was_in_process(tmp_path, data):
@@ -129,7 +139,7 @@ def test_the_page_shows_every_path_and_no_raw_markup(data):
     assert page.count("<li ") == len(strong) + 1
     assert "<b>Ada</b>" not in page and "&lt;b&gt;Ada" in page and "a &amp; b" in page
     assert set(re.findall(r'data-source="(.*?)"', page)) == set(strong["source"])
-    first = page[page.index("<section>"):page.index("</section>")]
+    first = page[page.index("<section>") : page.index("</section>")]
     nus = [float(value) for value in re.findall(r'data-nu="([\d.]+)"', first)]
     assert nus == sorted(nus, reverse=True)
 

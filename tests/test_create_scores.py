@@ -24,8 +24,10 @@ ANGLES = {"a": 0.0, "b": 0.3, "c": 1.6, "d": 3.0}
 
 def table(rows):
     """Rows (source, query, text, valid, factual, share, strength) as a table of paths."""
-    filled = [[s, q, 0, i, (("x", "y", "z"),), v, "", f, share, 0.0, strength, strength, 2, False, text]
-              for i, (s, q, text, v, f, share, strength) in enumerate(rows)]
+    filled = [
+        [s, q, 0, i, (("x", "y", "z"),), v, "", f, share, 0.0, strength, strength, 2, False, text]
+        for i, (s, q, text, v, f, share, strength) in enumerate(rows)
+    ]
     return pd.DataFrame(filled, columns=PATH_COLUMNS)
 
 
@@ -37,10 +39,17 @@ def vectors():
 
 @pytest.fixture
 def paths():
-    return table([
-        ("m", 0, "a", True, 1, 1.0, 4), ("m", 0, "b", True, 1, 1.0, 5), ("m", 0, "c", True, 0, 0.5, 5),
-        ("m", 0, "d", False, 1, 1.0, 5), ("m", 1, "c", True, 1, 1.0, 2), ("n", 0, "c", True, 1, 1.0, 4),
-        ("n", 0, "a", True, np.nan, np.nan, np.nan)])
+    return table(
+        [
+            ("m", 0, "a", True, 1, 1.0, 4),
+            ("m", 0, "b", True, 1, 1.0, 5),
+            ("m", 0, "c", True, 0, 0.5, 5),
+            ("m", 0, "d", False, 1, 1.0, 5),
+            ("m", 1, "c", True, 1, 1.0, 2),
+            ("n", 0, "c", True, 1, 1.0, 4),
+            ("n", 0, "a", True, np.nan, np.nan, np.nan),
+        ]
+    )
 
 
 @pytest.fixture
@@ -202,16 +211,19 @@ def test_class_sizes_in_many_dresses(reply):
     assert read_class_sizes(reply, 2) == [150, 1500]
 
 
-@pytest.mark.parametrize("read, reply, words", [
-    (read_class_sizes, "[150]", "1 class sizes for 2"),
-    (read_class_sizes, '[{"judgment": "many"}, {"judgment": 2}]', "'many' is no number"),
-    (read_class_sizes, "[-5, 3]", "0 or more"),
-    (read_class_sizes, '[{"size of class": 4}, {"judgment": 2}]', "lacks its judgment"),
-    (read_class_sizes, "I cannot.", "no JSON"),
-    (read_factuality, '{"judgments": ["hallucinated"]}', "1 verdicts for 2"),
-    (read_factuality, '{"judgments": ["hallucinated", "perhaps"]}', "'perhaps' is neither"),
-    (read_factuality, '{"verdict": 1}', "no list of judgments"),
-])
+@pytest.mark.parametrize(
+    "read, reply, words",
+    [
+        (read_class_sizes, "[150]", "1 class sizes for 2"),
+        (read_class_sizes, '[{"judgment": "many"}, {"judgment": 2}]', "'many' is no number"),
+        (read_class_sizes, "[-5, 3]", "0 or more"),
+        (read_class_sizes, '[{"size of class": 4}, {"judgment": 2}]', "lacks its judgment"),
+        (read_class_sizes, "I cannot.", "no JSON"),
+        (read_factuality, '{"judgments": ["hallucinated"]}', "1 verdicts for 2"),
+        (read_factuality, '{"judgments": ["hallucinated", "perhaps"]}', "'perhaps' is neither"),
+        (read_factuality, '{"verdict": 1}', "no list of judgments"),
+    ],
+)
 def test_unusable_judgements_are_named(read, reply, words):
     with pytest.raises(InvalidReply, match=words):
         read(reply, 2)

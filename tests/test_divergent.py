@@ -3,14 +3,7 @@
 import numpy as np
 import pytest
 
-from lib.divergent import (
-    DivergentError,
-    aut_originality,
-    dat_originality,
-    rat_correct,
-    read_glove,
-    read_list,
-)
+from lib.divergent import DivergentError, aut_originality, dat_originality, rat_correct, read_glove, read_list
 
 
 @pytest.mark.parametrize(

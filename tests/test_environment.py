@@ -35,8 +35,10 @@ def conda():
 
 def locked():
     lines = (ROOT / "requirements.lock").read_text().splitlines()
-    return {canonicalize_name(name): version for name, version in
-            (line.split("==") for line in lines if line and not line.startswith("#"))}
+    return {
+        canonicalize_name(name): version
+        for name, version in (line.split("==") for line in lines if line and not line.startswith("#"))
+    }
 
 
 def test_environment_yml_lists_what_pyproject_lists():
@@ -50,7 +52,9 @@ def test_environment_yml_lists_what_pyproject_lists():
 def test_the_lock_pins_every_dependency_but_torch_within_its_range():
     pins = locked()
     ranges = {canonicalize_name(r.name): r for r in map(Requirement, project()["dependencies"])}
-    assert set(ranges) - set(pins) == {"torch"}, "torch is chosen by setup: users must not be forced to one build"
+    assert set(ranges) - set(pins) == {"torch"}, (
+        "torch is chosen by setup: users must not be forced to one build"
+    )
     for name in set(ranges) & set(pins):
         assert ranges[name].specifier.contains(pins[name]), name
 
@@ -64,14 +68,26 @@ def test_what_lib_imports_is_declared():
     declared = set(wanted())
     for path in (ROOT / "lib").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else \
-                [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
+            names = (
+                [alias.name for alias in node.names]
+                if isinstance(node, ast.Import)
+                else [node.module]
+                if isinstance(node, ast.ImportFrom) and not node.level
+                else []
+            )
             for name in {name.split(".")[0] for name in names} - set(sys.stdlib_module_names) - {"lib"}:
                 candidates = {canonicalize_name(owner) for owner in owners.get(name, [name])}
-                assert name in OPTIONAL or candidates & declared, f"{path.name} imports {name}, which pyproject.toml does not list"
+                assert name in OPTIONAL or candidates & declared, (
+                    f"{path.name} imports {name}, which pyproject.toml does not list"
+                )
 
 
 def test_no_registry_host_or_machine_path_is_named():
-    listed = [ROOT / name for name in ("pyproject.toml", "environment.yml", "requirements.lock", "Makefile", "Snakefile")]
+    listed = [
+        ROOT / name
+        for name in ("pyproject.toml", "environment.yml", "requirements.lock", "Makefile", "Snakefile")
+    ]
     for path in listed:
-        assert not re.search(r"pypi\.org|files\.pythonhosted|--index-url|file://", path.read_text()), path.name
+        assert not re.search(r"pypi\.org|files\.pythonhosted|--index-url|file://", path.read_text()), (
+            path.name
+        )

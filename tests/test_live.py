@@ -37,8 +37,10 @@ def test_the_estimate_counts_every_call(profile, tmp_path):
 
 
 def test_a_smaller_study_costs_less(profile, tmp_path):
-    assert estimate_study("alienbench", smoke=True, out=tmp_path).loc[("total", ""), "cost"] < \
-        estimate_study("alienbench", out=tmp_path).loc[("total", ""), "cost"] / 5
+    assert (
+        estimate_study("alienbench", smoke=True, out=tmp_path).loc[("total", ""), "cost"]
+        < estimate_study("alienbench", out=tmp_path).loc[("total", ""), "cost"] / 5
+    )
 
 
 def test_no_live_run_without_a_key(profile, tmp_path, monkeypatch):
@@ -64,8 +66,10 @@ def test_an_estimate_follows_the_params_and_not_what_an_earlier_run_left(profile
     p = SimpleNamespace(**params.study_params("alienbench", "live", smoke=True))
     counts = {stage: len(asked) for stage, asked in alienbench_stages.planned(p, tmp_path).items()}
     request = alienbench_stages.planned(p, tmp_path)["generating"][0]
-    alienbench_stages.write_texts(tmp_path / "alienbench" / "texts.jsonl",
-                                  {request.key[:32]: "A written creature.", "of another run": "Gone."})
+    alienbench_stages.write_texts(
+        tmp_path / "alienbench" / "texts.jsonl",
+        {request.key[:32]: "A written creature.", "of another run": "Gone."},
+    )
     judging = alienbench_stages.planned(p, tmp_path)["judging"]
     models = len(p.subjects)
     descriptions = models * (len(p.conditions) * p.n_samples + (len(p.wordings) - 1) * p.n_samples_paraphrase)
@@ -78,9 +82,13 @@ def test_an_estimate_follows_the_params_and_not_what_an_earlier_run_left(profile
 
     players = SimpleNamespace(**params.study_params("metanym", "live"))
     whole = {stage: len(asked) for stage, asked in metanym_stages.planned(players, tmp_path).items()}
-    metanym_stages.write_portfolios(tmp_path / "metanym/portfolios.jsonl", pd.DataFrame(
-        [(1, players.anchor_model, "Written.", ""), (1, "gone", "Of another roster.", "")],
-        columns=metanym_stages.PORTFOLIO))
+    metanym_stages.write_portfolios(
+        tmp_path / "metanym/portfolios.jsonl",
+        pd.DataFrame(
+            [(1, players.anchor_model, "Written.", ""), (1, "gone", "Of another roster.", "")],
+            columns=metanym_stages.PORTFOLIO,
+        ),
+    )
     again = metanym_stages.planned(players, tmp_path)
     assert {stage: len(asked) for stage, asked in again.items()} == whole
     assert all("Written." in asked.messages[0]["content"] for asked in again["judging"])
@@ -91,9 +99,13 @@ def test_create_judges_the_paths_that_are_written(profile, tmp_path):
     whole = create_stages.planned(p, tmp_path)
     first = whole["generating"][0].tag
     path = (("Ada", "knows", "Bo"), ("Bo", "knows", "Cy"))
-    rows = [(create_stages.source_name(first["source"], first["variation"]), first["query"], path),
-            ("gone", first["query"], path[::-1])]
-    frame = pd.DataFrame(rows, columns=["source", "query", "triples"]).reindex(columns=create_stages.PATH_COLUMNS)
+    rows = [
+        (create_stages.source_name(first["source"], first["variation"]), first["query"], path),
+        ("gone", first["query"], path[::-1]),
+    ]
+    frame = pd.DataFrame(rows, columns=["source", "query", "triples"]).reindex(
+        columns=create_stages.PATH_COLUMNS
+    )
     (tmp_path / "create").mkdir()
     to_csv_frame(frame.assign(valid=True)).to_csv(tmp_path / "create/paths.csv", index=False)
     again = create_stages.planned(p, tmp_path)
@@ -101,7 +113,8 @@ def test_create_judges_the_paths_that_are_written(profile, tmp_path):
     asked = [request.messages[0]["content"] for request in again["judging"]]
     assert sum("Cy" in text for text in asked) == 2
     assert {stage: len(asked) for stage, asked in again.items() if stage != "judging"} == {
-        stage: len(asked) for stage, asked in whole.items() if stage != "judging"}
+        stage: len(asked) for stage, asked in whole.items() if stage != "judging"
+    }
 
 
 def test_what_world_models_would_cost(profile, tmp_path):
@@ -115,27 +128,34 @@ def test_every_study_of_the_profile_can_be_estimated():
     assert set(live_studies("all")) == {"alienbench", "stories", "metanym", "worldmodels", "create"}
 
 
-@pytest.mark.parametrize(("old", "new", "message"), [
-    ("key_env:", "key_enw:", "endpoint: .*key_enw.*known keys: base_url"),
-    ("dollars: 25.0", "dolars: 25.0", "budget: unknown key `dolars`; known keys: dollars"),
-    ("dollars: 25.0", "calls: 10", "budget: `dollars` is missing: .*the word none for no ceiling"),
-    ("dollars: 25.0", "dollars:", "budget: `dollars` is missing"),
-    ("dollars: 25.0", "dollars: -1", "dollars: should be a number of at least 0 or None, not -1"),
-    ("dollars: 25.0", "dollars: .inf", "dollars: should be a number"),
-    ("dollars: 25.0", "dollars: many", "dollars: should be a number"),
-    ("dollars: 25.0", "{dollars: 25.0, default_max_tokens: -5}", "default_max_tokens: should be"),
-    ("dollars: 25.0", "{dollars: 25.0, per_model: {a/b: 5}}", "per_model, a/b: should be"),
-    ("input: 5.0", "input: -5.0", "prices, .*, input: should be a number of at least 0, not -5.0"),
-    ("default: {input: 5.0, output: 25.0}", "default: 5", ".*`prices.default` should be a mapping"),
-    (", output: 25.0}", ", outputs: 25.0}", "prices, .*: should be {input: …, output: …}"),
-    ("default: 1000", "default: -10", ".*`expected_tokens.default` should be a number of more than 0, not -10"),
-    ("default: 1000", "default: some", ".*`expected_tokens.default` should be a number"),
-    ("timeout: 180", "timeout: .inf", "endpoint: timeout should be a number of seconds"),
-])
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("key_env:", "key_enw:", "endpoint: .*key_enw.*known keys: base_url"),
+        ("dollars: 25.0", "dolars: 25.0", "budget: unknown key `dolars`; known keys: dollars"),
+        ("dollars: 25.0", "calls: 10", "budget: `dollars` is missing: .*the word none for no ceiling"),
+        ("dollars: 25.0", "dollars:", "budget: `dollars` is missing"),
+        ("dollars: 25.0", "dollars: -1", "dollars: should be a number of at least 0 or None, not -1"),
+        ("dollars: 25.0", "dollars: .inf", "dollars: should be a number"),
+        ("dollars: 25.0", "dollars: many", "dollars: should be a number"),
+        ("dollars: 25.0", "{dollars: 25.0, default_max_tokens: -5}", "default_max_tokens: should be"),
+        ("dollars: 25.0", "{dollars: 25.0, per_model: {a/b: 5}}", "per_model, a/b: should be"),
+        ("input: 5.0", "input: -5.0", "prices, .*, input: should be a number of at least 0, not -5.0"),
+        ("default: {input: 5.0, output: 25.0}", "default: 5", ".*`prices.default` should be a mapping"),
+        (", output: 25.0}", ", outputs: 25.0}", "prices, .*: should be {input: …, output: …}"),
+        (
+            "default: 1000",
+            "default: -10",
+            ".*`expected_tokens.default` should be a number of more than 0, not -10",
+        ),
+        ("default: 1000", "default: some", ".*`expected_tokens.default` should be a number"),
+        ("timeout: 180", "timeout: .inf", "endpoint: timeout should be a number of seconds"),
+    ],
+)
 def test_a_live_profile_that_cannot_be(profile, tmp_path, old, new, message):
     text = profile.read_text()
     if new.startswith("{"):
-        old, new = text[text.index("budget:"):text.index("# Dollars per million")], f"budget: {new}\n\n"
+        old, new = text[text.index("budget:") : text.index("# Dollars per million")], f"budget: {new}\n\n"
     assert old in text
     profile.write_text(text.replace(old, new))
     with pytest.raises(ParamsError, match=f"live.yaml.*: {message}"):
@@ -150,10 +170,14 @@ def test_no_ceiling_where_the_word_none_says_so(profile, tmp_path):
 
 @pytest.mark.parametrize("setting", [f"key_env: {KEY}", f"base_url: {KEY}", "key_env: sk_or_v1_99"])
 def test_a_pasted_key_is_refused_and_never_shown(profile, tmp_path, capsys, setting):
-    lines = [f"  {setting}" if line.strip().startswith(setting.split(":")[0]) else line
-             for line in profile.read_text().splitlines()]
+    lines = [
+        f"  {setting}" if line.strip().startswith(setting.split(":")[0]) else line
+        for line in profile.read_text().splitlines()
+    ]
     profile.write_text("\n".join(lines))
-    with pytest.raises(ParamsError, match="should be (the NAME of an environment variable|like https:)") as caught:
+    with pytest.raises(
+        ParamsError, match="should be (the NAME of an environment variable|like https:)"
+    ) as caught:
         check_live("alienbench", out=tmp_path)
     assert setting.split(": ")[1] not in str(caught.value)
 

@@ -14,8 +14,9 @@ def test_prices_are_no_formulas():
 
 
 def test_the_page_has_an_anchor_a_cell_and_asks_no_other_host(tmp_path):
-    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("$a$", id="intro"),
-                                           nbformat.v4.new_code_cell("1", id="one")])
+    book = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_markdown_cell("$a$", id="intro"), nbformat.v4.new_code_cell("1", id="one")]
+    )
     nbformat.write(book, tmp_path / "book.ipynb")
     page = to_html(tmp_path / "book.ipynb")
     assert 'id="cell-id=one"' in page and "<math" in page

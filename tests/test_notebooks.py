@@ -35,12 +35,16 @@ def test_cells_are_short_and_define_nothing(path):
     for cell in code_cells(load(path)):
         source = "".join(cell["source"])
         lines = [line for line in source.splitlines() if line.strip()]
-        assert len(lines) <= 15 or "parameters" in cell["metadata"].get("tags", []), f"{cell['id']}: {len(lines)} lines"
+        assert len(lines) <= 15 or "parameters" in cell["metadata"].get("tags", []), (
+            f"{cell['id']}: {len(lines)} lines"
+        )
         assert not re.search(r"^\s*(def|class) ", source, re.M), cell["id"]
 
 
 def test_prose_carries_the_argument(path):
-    prose = " ".join("".join(cell["source"]) for cell in load(path)["cells"] if cell["cell_type"] == "markdown")
+    prose = " ".join(
+        "".join(cell["source"]) for cell in load(path)["cells"] if cell["cell_type"] == "markdown"
+    )
     assert len(prose.split()) >= 150
     if path.parent.name != "notebooks":
         assert "Exercise" in prose and "<details>" in prose, "an exercise with a folded solution"
@@ -63,7 +67,11 @@ def test_defaults_equal_params(path):
         pytest.skip("belongs to no study")
     book = read_notebook(path)
     params = study_params(book.study)
-    source = next("".join(cell["source"]) for cell in code_cells(load(path)) if "parameters" in cell["metadata"].get("tags", []))
+    source = next(
+        "".join(cell["source"])
+        for cell in code_cells(load(path))
+        if "parameters" in cell["metadata"].get("tags", [])
+    )
     for node in ast.parse(source).body:
         name, value = node.targets[0].id, ast.literal_eval(node.value)
         if name not in FRAME_NAMES and name not in {**book.needs, **book.wants} and value is not None:
@@ -76,4 +84,6 @@ def test_published_numbers_it_reads_are_declared(path):
     book = load(path)
     if any("published(" in "".join(cell["source"]) for cell in code_cells(book)):
         data = book["metadata"]["compendium"].get("data", [])
-        assert any(entry.startswith("published/") for entry in data), "list published/<study>.csv under `data`"
+        assert any(entry.startswith("published/") for entry in data), (
+            "list published/<study>.csv under `data`"
+        )

@@ -8,7 +8,9 @@ from lib.paths import STUDIES
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(params, "PARAMS", tmp_path)
-    (tmp_path / "demo.yaml").write_text("source: simulated\nalienbench:\n  B: 5\nsmoke:\n  alienbench: {B: 2}\n")
+    (tmp_path / "demo.yaml").write_text(
+        "source: simulated\nalienbench:\n  B: 5\nsmoke:\n  alienbench: {B: 2}\n"
+    )
     (tmp_path / "alienbench.yaml").write_text("B: 10\nseed: 1\n")
     return tmp_path
 
@@ -69,9 +71,9 @@ def test_missing_file_and_unknown_names(folder):
 
 
 def test_one_reading_of_smoke_and_one_place_for_a_run():
-    assert [params.is_small(value) for value in ("1", 1, True, "yes", "0", 0, "", "false", False, "no", "Off")] == [
-        True
-    ] * 4 + [False] * 7
+    assert [
+        params.is_small(value) for value in ("1", 1, True, "yes", "0", 0, "", "false", False, "no", "Off")
+    ] == [True] * 4 + [False] * 7
     assert params.run_folder("demo", "1").parts[-2:] == ("build", "demo-smoke")
     assert params.run_folder("live", "false").parts[-2:] == ("build", "live")
     assert params.run_folder("demo", 1, "build/x").name == "x"
@@ -150,7 +152,13 @@ GOOD = {
             "judges: {a/b: A}",
             r"line 6: `judges` should be a mapping of at least 2 `key: value`, not",
         ),
-        ("stories", "stories.yaml", "[2, 5]", "[2]", r"line 2: `words` should be a list of 2 entries, not \[2\]"),
+        (
+            "stories",
+            "stories.yaml",
+            "[2, 5]",
+            "[2]",
+            r"line 2: `words` should be a list of 2 entries, not \[2\]",
+        ),
         (
             "stories",
             "stories.yaml",
@@ -279,7 +287,9 @@ GOOD = {
         ),
     ],
 )
-def test_a_value_that_cannot_be_is_named_with_file_and_line(tmp_path, monkeypatch, study, file, old, new, message):
+def test_a_value_that_cannot_be_is_named_with_file_and_line(
+    tmp_path, monkeypatch, study, file, old, new, message
+):
     monkeypatch.setattr(params, "PARAMS", tmp_path)
     for name, text in GOOD.items():
         (tmp_path / name).write_text(text)

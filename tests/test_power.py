@@ -43,8 +43,10 @@ def test_power_rises_with_the_shift_and_is_symmetric():
 
 def test_minimum_detectable_effect_is_the_first_shift_with_the_power():
     found = minimum_detectable_effect(50, 40, alpha=0.05, simulations=4000, rng=rng(7), resolution=0.01)
-    at, before = (mann_whitney_power(50, 40, shift, alpha=0.05, simulations=4000, rng=rng(7))
-                  for shift in (found.shift, found.shift - 0.01))
+    at, before = (
+        mann_whitney_power(50, 40, shift, alpha=0.05, simulations=4000, rng=rng(7))
+        for shift in (found.shift, found.shift - 0.01)
+    )
     assert at == found.power >= 0.8 > before
     assert found.abs_r == pytest.approx(2 * stats.norm.cdf(found.shift / np.sqrt(2)) - 1, abs=1e-12)
 
@@ -93,19 +95,31 @@ def test_rank_biserial_of_shift():
     assert rank_biserial_of_shift(0.5) == pytest.approx(2 * np.mean(x < y + 0.5) - 1, abs=0.01)
 
 
-@pytest.mark.parametrize("call, message", [
-    (lambda: minimum_detectable_effect(0, 2, alpha=0.05, simulations=10, rng=rng()), "at least one each"),
-    (lambda: minimum_detectable_effect(9, 9, alpha=5, simulations=10, rng=rng()), "alpha"),
-    (lambda: minimum_detectable_effect(9, 9, alpha=0.05, power=80, simulations=10, rng=rng()), "power"),
-    (lambda: minimum_detectable_effect(9, 9, alpha=0.05, simulations=0, rng=rng()), "whole number"),
-    (lambda: minimum_detectable_effect(9, 9, alpha=0.1, simulations=9, rng=rng(), resolution=0), "resol"),
-    (lambda: minimum_detectable_effect(9, 9, alpha=0.1, simulations=9, rng=rng(), resolution=np.nan), "resol"),
-    (lambda: mann_whitney_power(9, 9, 0.5, alpha=0.05, simulations=10, rng=0), "Generator"),
-    (lambda: mann_whitney_power(9, 9, np.nan, alpha=0.05, simulations=10, rng=rng()), "finite number"),
-    (lambda: mann_whitney_power(9, 9, -np.inf, alpha=0.05, simulations=10, rng=rng()), "finite number"),
-    (lambda: mann_whitney_power(9, 9.5, 0.1, alpha=0.05, simulations=10, rng=rng()), "whole numbers of units"),
-    (lambda: mann_whitney_power(np.nan, 9, 0.1, alpha=0.05, simulations=10, rng=rng()), "whole numbers of units"),
-])
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: minimum_detectable_effect(0, 2, alpha=0.05, simulations=10, rng=rng()), "at least one each"),
+        (lambda: minimum_detectable_effect(9, 9, alpha=5, simulations=10, rng=rng()), "alpha"),
+        (lambda: minimum_detectable_effect(9, 9, alpha=0.05, power=80, simulations=10, rng=rng()), "power"),
+        (lambda: minimum_detectable_effect(9, 9, alpha=0.05, simulations=0, rng=rng()), "whole number"),
+        (lambda: minimum_detectable_effect(9, 9, alpha=0.1, simulations=9, rng=rng(), resolution=0), "resol"),
+        (
+            lambda: minimum_detectable_effect(9, 9, alpha=0.1, simulations=9, rng=rng(), resolution=np.nan),
+            "resol",
+        ),
+        (lambda: mann_whitney_power(9, 9, 0.5, alpha=0.05, simulations=10, rng=0), "Generator"),
+        (lambda: mann_whitney_power(9, 9, np.nan, alpha=0.05, simulations=10, rng=rng()), "finite number"),
+        (lambda: mann_whitney_power(9, 9, -np.inf, alpha=0.05, simulations=10, rng=rng()), "finite number"),
+        (
+            lambda: mann_whitney_power(9, 9.5, 0.1, alpha=0.05, simulations=10, rng=rng()),
+            "whole numbers of units",
+        ),
+        (
+            lambda: mann_whitney_power(np.nan, 9, 0.1, alpha=0.05, simulations=10, rng=rng()),
+            "whole numbers of units",
+        ),
+    ],
+)
 def test_bad_input_is_one_clear_error(call, message):
     with pytest.raises(ValueError, match=message):
         call()

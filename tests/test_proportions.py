@@ -50,7 +50,9 @@ def test_within_pair_sd_by_hand():
 
 
 def test_deltas_leave_out_what_has_no_partner():
-    table = pd.DataFrame({"item": list("aabb") + ["c"], "condition": ["w", "l", "w", "l", "l"], "value": [1, 3, 2, 1, 9]})
+    table = pd.DataFrame(
+        {"item": list("aabb") + ["c"], "condition": ["w", "l", "w", "l", "l"], "value": [1, 3, 2, 1, 9]}
+    )
     found = paired_deltas(table, "w", "l")
     assert found["item"].tolist() == ["a", "b"] and found["delta"].tolist() == [2, -1]
     with pytest.raises(ValueError, match="item 'a' has the condition 'w' twice"):

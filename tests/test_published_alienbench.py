@@ -14,8 +14,14 @@ from lib.cells import contradictions, grid, published
 from lib.params import read_yaml
 from lib.paths import DATA, PARAMS
 
-CONDITIONS = ["baseline", "departure_primed", "constrained_no_light", "constrained_high_gravity",
-              "constrained_ammonia", "detailed_description"]
+CONDITIONS = [
+    "baseline",
+    "departure_primed",
+    "constrained_no_light",
+    "constrained_high_gravity",
+    "constrained_ammonia",
+    "detailed_description",
+]
 WORDINGS = ["baseline", *(f"baseline_para_{letter}" for letter in "abcde")]
 MARKS = {"†", "†‡", "‡", ""}
 
@@ -52,9 +58,16 @@ def part(printed, exhibit, column=None):
 
 def test_number_of_cells_of_every_table(printed):
     expected = {
-        "table-3": 10 * (2 + 2 * 6) + 2, "table-6": 10 * 11, "table-7": 11 + 8 + 1, "table-9-means": 10 * 6,
-        "table-9-rho": 6 * 6, "table-10-loo": 10 * 3, "table-10-subsets": 10 * 5, "table-11": 3 * 3,
-        "table-12": 3 * 2 + 2, "table-13": 4 * 2,
+        "table-3": 10 * (2 + 2 * 6) + 2,
+        "table-6": 10 * 11,
+        "table-7": 11 + 8 + 1,
+        "table-9-means": 10 * 6,
+        "table-9-rho": 6 * 6,
+        "table-10-loo": 10 * 3,
+        "table-10-subsets": 10 * 5,
+        "table-11": 3 * 3,
+        "table-12": 3 * 2 + 2,
+        "table-13": 4 * 2,
     }
     counts = printed["exhibit"].value_counts()
     assert {name: counts[name] for name in expected} == expected
@@ -186,9 +199,12 @@ def test_contradictions_are_well_formed():
 
 
 def test_every_quotation_stands_in_the_paper(paper):
-    missing = [(entry["id"], side["quote"]) for entry in contradictions("alienbench")
-               for side in (entry["first"], entry["second"])
-               if squeeze(side["quote"]) not in paper]
+    missing = [
+        (entry["id"], side["quote"])
+        for entry in contradictions("alienbench")
+        for side in (entry["first"], entry["second"])
+        if squeeze(side["quote"]) not in paper
+    ]
     assert missing == []
 
 
@@ -250,6 +266,6 @@ def test_features_and_judge_prompts_are_whole(params, paper):
     assert squeeze(system) in paper
     before, between, after = re.split(r"\{description\}|\{dimensions\}", user)
     assert squeeze(before) in paper and squeeze(between) in paper
-    assert squeeze(after.replace("- \"feature", "-\"feature")) in paper
+    assert squeeze(after.replace('- "feature', '-"feature')) in paper
     order = re.findall(r'^"(\w+)": \{', user, re.M)
     assert order == [feature["id"] for feature in features]

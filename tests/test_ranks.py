@@ -13,8 +13,18 @@ from statsmodels.stats.multitest import multipletests
 from lib import numeric
 from lib.paths import ROOT
 from lib.ranks import (
-    bonferroni, holm, kendall_tau_b, kruskal_wallis, mann_whitney, mean_absolute_difference, pair_signs,
-    rank_biserial_interval, rank_changes, ranks, spearman)
+    bonferroni,
+    holm,
+    kendall_tau_b,
+    kruskal_wallis,
+    mann_whitney,
+    mean_absolute_difference,
+    pair_signs,
+    rank_biserial_interval,
+    rank_changes,
+    ranks,
+    spearman,
+)
 
 NAN = np.nan
 tied_pairs = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=14)
@@ -244,14 +254,17 @@ def test_corrections_by_hand_and_with_missing_values():
     assert holm(np.full((2, 2), 0.3)).shape == (2, 2)
 
 
-@pytest.mark.parametrize("call, message", [
-    (lambda: ranks([1, 2], method="dense"), "'dense'"),
-    (lambda: ranks(3.0), "at least one axis"),
-    (lambda: spearman([1, 2], [1, 2, 3]), "same items"),
-    (lambda: rank_changes([1, 2], [1]), "same items"),
-    (lambda: bonferroni([0.5, 1.5]), "between 0 and 1"),
-    (lambda: holm([-0.1]), "between 0 and 1"),
-])
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: ranks([1, 2], method="dense"), "'dense'"),
+        (lambda: ranks(3.0), "at least one axis"),
+        (lambda: spearman([1, 2], [1, 2, 3]), "same items"),
+        (lambda: rank_changes([1, 2], [1]), "same items"),
+        (lambda: bonferroni([0.5, 1.5]), "between 0 and 1"),
+        (lambda: holm([-0.1]), "between 0 and 1"),
+    ],
+)
 def test_bad_input_is_one_clear_error(call, message):
     with pytest.raises(ValueError, match=message):
         call()

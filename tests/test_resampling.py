@@ -12,8 +12,16 @@ from lib import numeric
 from lib.numeric import average_ranks
 from lib.ranks import spearman
 from lib.resampling import (
-    Interval, bootstrap, bootstrap_counts, bootstrap_indices, bootstrap_weights, paired_bootstrap,
-    percentile_interval, permutation_null, spearman_null)
+    Interval,
+    bootstrap,
+    bootstrap_counts,
+    bootstrap_indices,
+    bootstrap_weights,
+    paired_bootstrap,
+    percentile_interval,
+    permutation_null,
+    spearman_null,
+)
 
 NAN = np.nan
 
@@ -114,8 +122,15 @@ def test_bca_of_a_correlation_takes_rows_as_variables():
         return stats.pearsonr(drawn[0], drawn[1], axis=axis).statistic
 
     ours = bootstrap(pairs, pearson, B=999, rng=rng(18), method="bca")
-    theirs = stats.bootstrap(tuple(pairs), lambda x, y, axis: stats.pearsonr(x, y, axis=axis).statistic,
-                             paired=True, vectorized=True, n_resamples=999, method="BCa", rng=rng(18))
+    theirs = stats.bootstrap(
+        tuple(pairs),
+        lambda x, y, axis: stats.pearsonr(x, y, axis=axis).statistic,
+        paired=True,
+        vectorized=True,
+        n_resamples=999,
+        method="BCa",
+        rng=rng(18),
+    )
     assert ours.estimate == stats.pearsonr(*pairs).statistic
     np.testing.assert_allclose([ours.lo, ours.hi], theirs.confidence_interval, rtol=1e-10)
 
@@ -129,8 +144,11 @@ def test_constant_values_and_one_unit_have_no_width(method, value):
 
 
 @settings(max_examples=40, deadline=None)
-@given(values=st.lists(st.floats(-100, 100), min_size=1, max_size=12), shift=st.floats(-10, 10),
-       method=st.sampled_from(["percentile", "bca"]))
+@given(
+    values=st.lists(st.floats(-100, 100), min_size=1, max_size=12),
+    shift=st.floats(-10, 10),
+    method=st.sampled_from(["percentile", "bca"]),
+)
 def test_intervals_stay_inside_the_data_and_move_with_it(values, shift, method):
     values = np.round(values, 3)
     found = bootstrap(values, B=60, rng=rng(20), method=method)
@@ -156,8 +174,13 @@ def test_clusters_go_along_whole():
     # two draws of {a: three zeros, b: one six}: means 0 (1/4), 6/4 (1/2), 6 (1/4)
     assert (found.estimate, found.lo, found.hi) == (1.5, 0.0, 6.0)
     seen = []
-    bootstrap(values, lambda drawn, axis: seen.append(drawn) or drawn.mean(axis=axis), B=4000, rng=rng(22),
-              clusters=labels)
+    bootstrap(
+        values,
+        lambda drawn, axis: seen.append(drawn) or drawn.mean(axis=axis),
+        B=4000,
+        rng=rng(22),
+        clusters=labels,
+    )
     means = np.concatenate([drawn.mean(axis=-1) for drawn in seen[1:]])
     shares = [np.mean(means == value) for value in (0.0, 1.5, 6.0)]
     np.testing.assert_allclose(shares, [0.25, 0.5, 0.25], atol=0.04)
@@ -279,30 +302,39 @@ def test_percentile_interval_leaves_out_undefined_replicates():
     np.testing.assert_array_equal(found.hi, [1.5, NAN])
 
 
-@pytest.mark.parametrize("call, message", [
-    (lambda: bootstrap([], B=10, rng=rng()), "nothing to resample"),
-    (lambda: bootstrap(3.0, B=10, rng=rng()), "nothing to resample"),
-    (lambda: bootstrap([1.0], B=10, rng=np.random.RandomState(0)), "Generator"),
-    (lambda: bootstrap([1.0], B=0, rng=rng()), "whole number"),
-    (lambda: bootstrap([1.0], B=1e4, rng=rng()), "whole number"),
-    (lambda: bootstrap([1.0], B=True, rng=rng()), "whole number"),
-    (lambda: bootstrap([1.0], B=10, rng=rng(), method="basic"), "'basic'"),
-    (lambda: bootstrap([1.0], B=10, rng=rng(), confidence=95), "confidence"),
-    (lambda: bootstrap([1.0, 2.0], B=10, rng=rng(), clusters=[1]), "clusters must label"),
-    (lambda: bootstrap([1.0, NAN], B=10, rng=rng(), clusters=[1]), "clusters must label"),
-    (lambda: bootstrap([1.0, 2.0], lambda drawn, axis: drawn.mean(), B=9, rng=rng()), "reduce the last axis"),
-    (lambda: paired_bootstrap([1.0, 2.0], [1.0], B=10, rng=rng()), "one shape"),
-    (lambda: spearman_null([1.0, 2.0], [1.0], B=10, rng=rng()), "one length"),
-    (lambda: permutation_null(lambda a, b: 0.0, [1.0, 2.0], [1.0, 3.0], B=10, rng=rng()), "one number a row"),
-    (lambda: bootstrap_counts([0, 0], 5, rng()), "positive sum"),
-    (lambda: bootstrap_indices(0, 5, rng()), "no units"),
-    (lambda: percentile_interval(1.0, []), "at least 2 replicates"),
-    (lambda: percentile_interval(1.0, np.zeros((3, 0))), "at least 2 replicates"),
-    (lambda: percentile_interval(1.0, 1.0), "at least 2 replicates"),
-    (lambda: bootstrap([1.0, 2.0], B=1, rng=rng()), "at least 2 replicates"),
-    (lambda: bootstrap([1.0, 2.0], B=1, rng=rng(), method="bca"), "at least 2 replicates"),
-    (lambda: paired_bootstrap([1.0, 2.0], [1.0, 3.0], B=1, rng=rng()), "at least 2 replicates"),
-])
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: bootstrap([], B=10, rng=rng()), "nothing to resample"),
+        (lambda: bootstrap(3.0, B=10, rng=rng()), "nothing to resample"),
+        (lambda: bootstrap([1.0], B=10, rng=np.random.RandomState(0)), "Generator"),
+        (lambda: bootstrap([1.0], B=0, rng=rng()), "whole number"),
+        (lambda: bootstrap([1.0], B=1e4, rng=rng()), "whole number"),
+        (lambda: bootstrap([1.0], B=True, rng=rng()), "whole number"),
+        (lambda: bootstrap([1.0], B=10, rng=rng(), method="basic"), "'basic'"),
+        (lambda: bootstrap([1.0], B=10, rng=rng(), confidence=95), "confidence"),
+        (lambda: bootstrap([1.0, 2.0], B=10, rng=rng(), clusters=[1]), "clusters must label"),
+        (lambda: bootstrap([1.0, NAN], B=10, rng=rng(), clusters=[1]), "clusters must label"),
+        (
+            lambda: bootstrap([1.0, 2.0], lambda drawn, axis: drawn.mean(), B=9, rng=rng()),
+            "reduce the last axis",
+        ),
+        (lambda: paired_bootstrap([1.0, 2.0], [1.0], B=10, rng=rng()), "one shape"),
+        (lambda: spearman_null([1.0, 2.0], [1.0], B=10, rng=rng()), "one length"),
+        (
+            lambda: permutation_null(lambda a, b: 0.0, [1.0, 2.0], [1.0, 3.0], B=10, rng=rng()),
+            "one number a row",
+        ),
+        (lambda: bootstrap_counts([0, 0], 5, rng()), "positive sum"),
+        (lambda: bootstrap_indices(0, 5, rng()), "no units"),
+        (lambda: percentile_interval(1.0, []), "at least 2 replicates"),
+        (lambda: percentile_interval(1.0, np.zeros((3, 0))), "at least 2 replicates"),
+        (lambda: percentile_interval(1.0, 1.0), "at least 2 replicates"),
+        (lambda: bootstrap([1.0, 2.0], B=1, rng=rng()), "at least 2 replicates"),
+        (lambda: bootstrap([1.0, 2.0], B=1, rng=rng(), method="bca"), "at least 2 replicates"),
+        (lambda: paired_bootstrap([1.0, 2.0], [1.0, 3.0], B=1, rng=rng()), "at least 2 replicates"),
+    ],
+)
 def test_bad_input_is_one_clear_error(call, message):
     with pytest.raises(ValueError, match=message):
         call()

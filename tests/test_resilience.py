@@ -25,8 +25,13 @@ from lib.simulate.server import serve
 
 KEY = "sk-canary-5b1f0c2e7d"
 KILLS = int(os.environ.get("COMPENDIUM_KILLS", "2"))
-MADE = ("alienbench/generations.csv", "alienbench/texts.jsonl", "alienbench/labels.csv",
-        "cells/alienbench/01_generate.csv", "cells/alienbench/02_judge.csv")
+MADE = (
+    "alienbench/generations.csv",
+    "alienbench/texts.jsonl",
+    "alienbench/labels.csv",
+    "cells/alienbench/01_generate.csv",
+    "cells/alienbench/02_judge.csv",
+)
 
 
 @pytest.fixture(scope="module")
@@ -46,11 +51,34 @@ def project(tmp_path_factory):
 
 def start(folder, url, out, targets=(MADE[0], MADE[2])):
     """A live run of the chain up to `targets` (none: all of it), in a process of its own."""
-    environment = {**os.environ, "PYTHONPATH": str(folder), "OPENROUTER_API_KEY": KEY, "COMPENDIUM_BASE_URL": url}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(folder),
+        "OPENROUTER_API_KEY": KEY,
+        "COMPENDIUM_BASE_URL": url,
+    }
     return subprocess.Popen(
-        [sys.executable, "-m", "lib.run", "--profile", "live", "--study", "alienbench", "--smoke", "1", "--build", str(out),
-         "--", *(str(out / name) for name in targets)],
-        cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        [
+            sys.executable,
+            "-m",
+            "lib.run",
+            "--profile",
+            "live",
+            "--study",
+            "alienbench",
+            "--smoke",
+            "1",
+            "--build",
+            str(out),
+            "--",
+            *(str(out / name) for name in targets),
+        ],
+        cwd=folder,
+        env=environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
 
 
 def kill_all(process):
@@ -102,7 +130,7 @@ def test_killed_at_random_moments(project, undisturbed, tmp_path):
                 break
             time.sleep(rng.uniform(0, 2))
             kill_all(process)
-            time.sleep(0.5)                            # what the server was still answering gets its line in the log
+            time.sleep(0.5)  # what the server was still answering gets its line in the log
             seen.append((stored(out), len(lines(log))))
     assert process.returncode == 0, shown
     assert contents(out) == undisturbed
@@ -149,15 +177,20 @@ def test_a_judge_that_answers_nothing_useful(project, tmp_path):
 
 def test_the_key_is_in_no_file(undisturbed, project):
     """The live runs above wrote notebooks, pages, ledgers and cells; none holds the key they used."""
-    hits = [path for path in project.parent.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
+    hits = [
+        path for path in project.parent.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()
+    ]
     assert not hits
 
 
 def test_the_ceiling_holds_to_the_call(project, tmp_path):
     """An estimate that was too low lets the run start; the ceiling stops it before the call that could pass it."""
     text = (project / "params/live.yaml").read_text()
-    dear = (text.replace("dollars: 500.0", "dollars: 50.0").replace("default: 1000", "default: 1")
-            .replace("default: {input: 5.0, output: 25.0}", "default: {input: 0.0, output: 1000.0}"))
+    dear = (
+        text.replace("dollars: 500.0", "dollars: 50.0")
+        .replace("default: 1000", "default: 1")
+        .replace("default: {input: 5.0, output: 25.0}", "default: {input: 0.0, output: 1000.0}")
+    )
     (project / "params/live.yaml").write_text(dear)
     try:
         with serve(("alienbench",)) as server:

@@ -6,16 +6,26 @@ import numpy as np
 import pytest
 
 from lib import spectral
-from lib.spectral import SpectralError, anchored, atom_sums, group_means, resample, resampled_group_means, two_sided
+from lib.spectral import (
+    SpectralError,
+    anchored,
+    atom_sums,
+    group_means,
+    resample,
+    resampled_group_means,
+    two_sided,
+)
 
 
 def ratings(seed=0, judges=6, items=40, noise=0.3):
     rng = np.random.default_rng(seed)
     skill = np.linspace(1.2, 0.1, judges)
-    return np.outer(skill,
-                    rng.normal(size=items)) + noise * rng.normal(size=(judges,
-                                                                       items)) + rng.normal(size=(judges,
-                                                                                                  1)) + 6
+    return (
+        np.outer(skill, rng.normal(size=items))
+        + noise * rng.normal(size=(judges, items))
+        + rng.normal(size=(judges, 1))
+        + 6
+    )
 
 
 def test_a_planted_rank_one_truth_comes_back():
@@ -92,12 +102,15 @@ def test_missing_entries_are_filled_with_seven_or_the_judges_mean():
     assert two_sided(table, "row_mean").left[0] != two_sided(table).left[0]
 
 
-@pytest.mark.parametrize("table, words", [
-    (np.full((4, 6), 7.0), "same rating"),
-    (np.array([[1.0, 2, 3], [3, 2, 1]]), "no orientation"),
-    (np.ones((1, 5)), "at least two judges"),
-    (np.array([[1.0, np.inf], [1, 2]]), "infinite"),
-])
+@pytest.mark.parametrize(
+    "table, words",
+    [
+        (np.full((4, 6), 7.0), "same rating"),
+        (np.array([[1.0, 2, 3], [3, 2, 1]]), "no orientation"),
+        (np.ones((1, 5)), "at least two judges"),
+        (np.array([[1.0, np.inf], [1, 2]]), "infinite"),
+    ],
+)
 def test_degenerate_matrices_are_answered_clearly(table, words):
     with pytest.raises(SpectralError, match=words):
         two_sided(table)
@@ -133,8 +146,9 @@ def test_align_undoes_any_rotation_or_reflection():
     rng = np.random.default_rng(0)
     reference = np.linalg.qr(rng.normal(size=(7, 2)))[0]
     turns = np.stack([np.linalg.qr(rng.normal(size=(2, 2)))[0] for _ in range(20)])
-    np.testing.assert_allclose(spectral.align(reference @ turns, reference),
-                               np.broadcast_to(reference, (20, 7, 2)), atol=1e-12)
+    np.testing.assert_allclose(
+        spectral.align(reference @ turns, reference), np.broadcast_to(reference, (20, 7, 2)), atol=1e-12
+    )
 
 
 def loop(table, atom_of, counts, reference):
@@ -191,8 +205,9 @@ def test_a_group_that_was_not_drawn_is_missing():
     table = ratings(1)
     sums = atom_sums(table, np.repeat(np.arange(8), 5), 8)
     counts = np.array([[0, 0, 2, 2, 1, 1, 1, 1.0]])
-    means = resampled_group_means(resample(sums, counts, two_sided(table).basis), sums, counts,
-                                  np.arange(8) // 2, 4)
+    means = resampled_group_means(
+        resample(sums, counts, two_sided(table).basis), sums, counts, np.arange(8) // 2, 4
+    )
     assert np.isnan(means[0, 0]) and np.isfinite(means[0, 1:]).all()
 
 

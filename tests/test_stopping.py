@@ -81,7 +81,9 @@ def test_whoever_stops_the_command_stops_its_notebooks(project, number):
     writers = [member for member in family if "lib.execute" in member.cmdline()]
     process.send_signal(number)
     wait_for(lambda: free(lock))
-    assert writers and not alive(writers), "the folder is free only when nothing that could write into it is left"
+    assert writers and not alive(writers), (
+        "the folder is free only when nothing that could write into it is left"
+    )
     _, shown = process.communicate(timeout=60)
     wait_for(lambda: not alive(family), 20)
     assert not list((project / "build/demo").rglob("*.ipynb*")), "nothing half written"

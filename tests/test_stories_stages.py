@@ -143,9 +143,9 @@ def test_metrics_of_the_demo(p, tmp_path):
     assert found["creativity_index"].between(0, 8).all() and (found["perplexity"] > 1).all()
     assert found["sbert_diversity"].between(0, 1.2).all() and found["template_rate"].between(0, 1).all()
     kept = list(tmp_path.glob("metrics-*.csv"))
-    assert len(kept) == 1 and measures.measure(p, texts, source="simulated", cache=str(tmp_path)).table.equals(
-        found
-    )
+    assert len(kept) == 1 and measures.measure(
+        p, texts, source="simulated", cache=str(tmp_path)
+    ).table.equals(found)
 
 
 def test_the_range_of_l_is_that_of_the_params(p, tmp_path):
@@ -233,7 +233,10 @@ def test_live_asks_any_endpoint(p, tmp_path, mirror, monkeypatch):
     people = english(load_archive(str(mirror)).texts).query("author == 'human'")["text"].head(4)
     assert english(texts)["text"].head(4).tolist() == people.tolist()  # given, not asked for
     assert len(texts) == 18 and judged.report.total("calls") == 9 * 3 * 11
-    assert judged.table[list(DIMENSIONS)].notna().all().all() and judged.table.groupby("story").size().eq(3).all()
+    assert (
+        judged.table[list(DIMENSIONS)].notna().all().all()
+        and judged.table.groupby("story").size().eq(3).all()
+    )
     assert not any(b"a-key-of-no-use" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
 

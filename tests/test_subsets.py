@@ -13,12 +13,23 @@ from scipy import stats
 from lib import numeric
 from lib.paths import ROOT
 from lib.subsets import (
-    all_subsets, judge_leave_one_out, leave_one_out, mean_pairwise_rho, ranks_without_judge,
-    rates_from_percent, smallest_k, smallest_k_null, subset_search)
+    all_subsets,
+    judge_leave_one_out,
+    leave_one_out,
+    mean_pairwise_rho,
+    ranks_without_judge,
+    rates_from_percent,
+    smallest_k,
+    smallest_k_null,
+    subset_search,
+)
 
 LABELS = 540  # of one feature of one model in Table 6: 180 generations, three judges
-small_rates = hnp.arrays(float, st.tuples(st.integers(3, 6), st.integers(2, 5)),
-                         elements=st.integers(0, 10).map(lambda tenths: tenths / 10))
+small_rates = hnp.arrays(
+    float,
+    st.tuples(st.integers(3, 6), st.integers(2, 5)),
+    elements=st.integers(0, 10).map(lambda tenths: tenths / 10),
+)
 
 
 def published(exhibit):
@@ -46,8 +57,9 @@ def by_hand(matrix, columns):
 def disagreeing(printed, found):
     """Addresses where a computed table does not print as the paper prints it."""
     off = set()
-    for row, column, value, decimals in zip(printed["row"], printed["column"], printed["value"],
-                                            printed["decimals"], strict=True):
+    for row, column, value, decimals in zip(
+        printed["row"], printed["column"], printed["value"], printed["decimals"], strict=True
+    ):
         if not abs(found.loc[row, column] - value) <= 0.5 * 10.0**-decimals + 1e-9:
             off.add((row, column))
     return off
@@ -124,8 +136,11 @@ def test_subsets_equal_brute_force(matrix):
     n = matrix.shape[1]
     wanted = [columns for k in range(1, n + 1) for columns in combinations(range(n), k)]
     assert found["features"].tolist() == wanted
-    np.testing.assert_allclose(found[["rho", "tau", "mad"]].to_numpy(dtype=float),
-                               [by_hand(matrix, columns) for columns in wanted], atol=1e-9)
+    np.testing.assert_allclose(
+        found[["rho", "tau", "mad"]].to_numpy(dtype=float),
+        [by_hand(matrix, columns) for columns in wanted],
+        atol=1e-9,
+    )
 
 
 @settings(max_examples=25, deadline=None)
@@ -135,8 +150,10 @@ def test_order_of_models_and_features_does_not_matter(matrix, data):
     features = data.draw(st.permutations(range(matrix.shape[1])))
     shuffled = matrix[models][:, features]
     pd.testing.assert_frame_equal(subset_search(shuffled), subset_search(matrix))
-    pd.testing.assert_frame_equal(leave_one_out(shuffled).loc[np.argsort(features)].reset_index(drop=True),
-                                  leave_one_out(matrix).reset_index(drop=True))
+    pd.testing.assert_frame_equal(
+        leave_one_out(shuffled).loc[np.argsort(features)].reset_index(drop=True),
+        leave_one_out(matrix).reset_index(drop=True),
+    )
 
 
 @settings(max_examples=25, deadline=None)
@@ -182,8 +199,9 @@ def test_null_equals_the_search_run_again():
                 part = np.round(matrix[:, list(columns)].sum(axis=1), 9)
                 k_rho += [k] if stats.spearmanr(part, target).statistic >= 0.7 - 1e-12 else []
                 k_tau += [k] if stats.kendalltau(part, target).statistic >= 0.6 - 1e-12 else []
-        np.testing.assert_equal((found.null_rho[b], found.null_tau[b]),
-                                (min(k_rho, default=np.nan), min(k_tau, default=np.nan)))
+        np.testing.assert_equal(
+            (found.null_rho[b], found.null_tau[b]), (min(k_rho, default=np.nan), min(k_tau, default=np.nan))
+        )
     assert found.p_rho == (1 + sum(k <= found.k_rho for k in found.null_rho)) / 61
 
 
@@ -204,8 +222,12 @@ def test_null_without_an_observed_k_has_no_p():
 def test_sums_in_another_order_tie():
     matrix = np.array([[0.1, 0.2, 0.3], [0.3, 0.2, 0.1], [0.0, 0.0, 0.1]])
     assert matrix[0].sum() != matrix[1].sum() or (0.1 + 0.2) + 0.3 != (0.3 + 0.2) + 0.1
-    assert leave_one_out(matrix).loc[1].to_dict() == {"rho": 1.0, "tau": 1.0, "mad": pytest.approx(0.4 / 3),
-                                                     "rank_changes": 0}
+    assert leave_one_out(matrix).loc[1].to_dict() == {
+        "rho": 1.0,
+        "tau": 1.0,
+        "mad": pytest.approx(0.4 / 3),
+        "rank_changes": 0,
+    }
 
 
 def test_mean_pairwise_rho_by_hand_and_with_a_constant_feature():
@@ -223,8 +245,9 @@ def test_a_subset_that_scores_all_models_alike_has_no_rank_correlation():
 
 
 def test_judge_leave_one_out_by_hand():
-    scores = pd.DataFrame([[1.0, 2.0, 3.0], [1.0, 3.0, 2.0], [2.0, 2.5, 4.0]], index=["j1", "j2", "j3"],
-                          columns=["a", "b", "c"])
+    scores = pd.DataFrame(
+        [[1.0, 2.0, 3.0], [1.0, 3.0, 2.0], [2.0, 2.5, 4.0]], index=["j1", "j2", "j3"], columns=["a", "b", "c"]
+    )
     found = judge_leave_one_out(scores)
     # j2 alone ranks a c b; the others' means are 1.5, 2.25, 3.5: a b c
     assert found.loc["j2", ["rho", "rank_changes"]].tolist() == [0.5, 2]
@@ -234,8 +257,11 @@ def test_judge_leave_one_out_by_hand():
 
 
 def test_ranks_without_judge_by_hand():
-    scores = pd.DataFrame([[9.0, 1.0, 2.0], [1.0, 4.0, 2.0], [1.0, 4.0, 2.0]], index=["own", "j2", "j3"],
-                          columns=["pet", "b", "c"])
+    scores = pd.DataFrame(
+        [[9.0, 1.0, 2.0], [1.0, 4.0, 2.0], [1.0, 4.0, 2.0]],
+        index=["own", "j2", "j3"],
+        columns=["pet", "b", "c"],
+    )
     found = ranks_without_judge(scores)
     assert found.loc["all"].tolist() == [1, 2, 3]
     assert found.loc["own"].tolist() == [3, 1, 2]
@@ -251,15 +277,22 @@ def test_rates_from_percent():
         rates_from_percent([[59.9]], 1001)
 
 
-@pytest.mark.parametrize("call, message", [
-    (lambda: leave_one_out([[0.1, 0.2]]), "at least 2 rows"),
-    (lambda: leave_one_out([[0.1], [0.2]]), "2 columns"),
-    (lambda: subset_search(pd.DataFrame({"legs": [0.1, 0.2], "eyes": [np.nan, 0.3]}, index=["m1", "m2"])),
-     "missing value at row 'm1', column 'eyes'"),
-    (lambda: subset_search(np.ones((2, 21))), "too many subsets"),
-    (lambda: smallest_k_null(np.ones((2, 2)), B=0, rng=np.random.default_rng(0)), "whole number"),
-    (lambda: judge_leave_one_out([[1.0, 2.0]]), "at least 2 rows"),
-])
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: leave_one_out([[0.1, 0.2]]), "at least 2 rows"),
+        (lambda: leave_one_out([[0.1], [0.2]]), "2 columns"),
+        (
+            lambda: subset_search(
+                pd.DataFrame({"legs": [0.1, 0.2], "eyes": [np.nan, 0.3]}, index=["m1", "m2"])
+            ),
+            "missing value at row 'm1', column 'eyes'",
+        ),
+        (lambda: subset_search(np.ones((2, 21))), "too many subsets"),
+        (lambda: smallest_k_null(np.ones((2, 2)), B=0, rng=np.random.default_rng(0)), "whole number"),
+        (lambda: judge_leave_one_out([[1.0, 2.0]]), "at least 2 rows"),
+    ],
+)
 def test_bad_input_is_one_clear_error(call, message):
     with pytest.raises(ValueError, match=message):
         call()

@@ -4,15 +4,7 @@ import pytest
 
 from lib.cells import CellsError, read_cells
 from lib.page import Page
-from lib.tables import (
-    Table,
-    bold_best,
-    from_cells,
-    number,
-    to_html,
-    to_latex,
-    write_table,
-)
+from lib.tables import Table, bold_best, from_cells, number, to_html, to_latex, write_table
 
 
 @pytest.fixture
@@ -32,8 +24,14 @@ def test_numbers_as_tables_print_them():
 
 
 def test_rows_and_columns_are_chosen_ordered_and_labelled(cells):
-    body = from_cells(cells, "table-3", rows={"b": "Model B", "a": "Model A"}, columns={"overall": "Overall", "rate": "Rate"},
-                      decimals={"rate": 1}, percent=("rate",))
+    body = from_cells(
+        cells,
+        "table-3",
+        rows={"b": "Model B", "a": "Model A"},
+        columns={"overall": "Overall", "rate": "Rate"},
+        decimals={"rate": 1},
+        percent=("rate",),
+    )
     assert body.loc["Model A"].tolist() == ["5.14 [4.78, 5.50]", "12.3%"]
     assert body.loc["Model B"].tolist() == ["3.20", "–"]
     with pytest.raises(KeyError):
@@ -49,11 +47,18 @@ def test_two_ids_with_one_label_are_refused(cells):
 
 def test_three_formats_hold_the_same_numbers(cells, tmp_path):
     body = from_cells(cells, "table-3", columns={"overall": "Overall & all"})
-    table = Table("Table 3", "Scores with 95% intervals", bold_best(body, pd.DataFrame({"Overall & all": [5.1, 3.2]}, index=body.index)))
+    table = Table(
+        "Table 3",
+        "Scores with 95% intervals",
+        bold_best(body, pd.DataFrame({"Overall & all": [5.1, 3.2]}, index=body.index)),
+    )
     html, tex, csv = (path.read_text() for path in write_table(table, tmp_path, "table-3"))
     assert "<b>5.14 [4.78, 5.50]</b>" in html and "Overall &amp; all" in html
     assert r"\textbf{5.14 [4.78, 5.50]}" in tex and r"Overall \& all" in tex and r"95\% intervals" in tex
-    assert pd.read_csv(tmp_path / "table-3.csv", index_col=0).iloc[0, 0] == "5.14 [4.78, 5.50]" and "*" not in csv
+    assert (
+        pd.read_csv(tmp_path / "table-3.csv", index_col=0).iloc[0, 0] == "5.14 [4.78, 5.50]"
+        and "*" not in csv
+    )
 
 
 def test_markup_is_escaped():

@@ -170,9 +170,15 @@ def test_wikidata_in_other_dresses(tmp_path):
     full = entity("Q1", "Seb", P54=[("Q9", "normal")])
     old = {"entity-type": "item", "numeric-id": 7}
     full["claims"]["P54"].append({"rank": "normal", "mainsnak": {"datavalue": {"value": old}}})
-    full["claims"]["P19"] = [{"mainsnak": {"snaktype": "novalue"}}, {"mainsnak": {"datavalue": {"value": "text"}}}]
-    rows = [full, {"id": "Q2", "labels": {"mul": {"value": "Max"}, "de": {"value": "Maximilian"}}, "claims": {}},
-            {"id": "Q3", "labels": {"en": "Dan"}, "claims": {"P54": ["Q9", "not an id", 4]}}]
+    full["claims"]["P19"] = [
+        {"mainsnak": {"snaktype": "novalue"}},
+        {"mainsnak": {"datavalue": {"value": "text"}}},
+    ]
+    rows = [
+        full,
+        {"id": "Q2", "labels": {"mul": {"value": "Max"}, "de": {"value": "Maximilian"}}, "claims": {}},
+        {"id": "Q3", "labels": {"en": "Dan"}, "claims": {"P54": ["Q9", "not an id", 4]}},
+    ]
     path, names = tmp_path / "a.json", tmp_path / "labels.csv"
     path.write_text("\ufeff" + "\n".join(map(json.dumps, rows)), encoding="utf-8")
     names.write_text("id,label\nP54,team\nQ9,Bulls\n")
@@ -182,7 +188,11 @@ def test_wikidata_in_other_dresses(tmp_path):
     names.write_text("key,label\nP54,team\n")
     with pytest.raises(TripleError, match="labels.csv: lacks the column 'id'"):
         load_store(path, labels=names)
-    for line in ('{"id": "Q1", "claims": [3]}', '{"id": "Q1", "labels": {"en": "x"}, "claims": {"P1": 7}}', "[1]"):
+    for line in (
+        '{"id": "Q1", "claims": [3]}',
+        '{"id": "Q1", "labels": {"en": "x"}, "claims": {"P1": 7}}',
+        "[1]",
+    ):
         path.write_text(json.dumps(full) + "\n" + line)
         with pytest.raises(TripleError, match="a.json, line 2: should be one Wikidata entity"):
             load_store(path)
@@ -217,7 +227,9 @@ def test_sparql_results(tmp_path):
     path.write_text(json.dumps({"head": {"vars": ["item"]}, "results": {"bindings": [row]}}))
     assert load_store(path).triples == load_sparql(path).triples == [("Seb", "team", "Bulls")]
     flat = tmp_path / "flat.json"
-    flat.write_text(json.dumps([{"item": "http://w/Q1", "itemLabel": "Seb", "p": "team", "o": "Bulls"}], indent=1))
+    flat.write_text(
+        json.dumps([{"item": "http://w/Q1", "itemLabel": "Seb", "p": "team", "o": "Bulls"}], indent=1)
+    )
     assert load_store(flat).triples == [("Seb", "team", "Bulls")]
     path.write_text(
         json.dumps({"head": {"vars": []}, "results": {"bindings": [row, {"item": {"value": "x"}}]}})
@@ -229,11 +241,14 @@ def test_sparql_results(tmp_path):
         load_sparql(path)
 
 
-@pytest.mark.parametrize("text, words", [
-    ("head,relation\na,b\n", "lacks the column 'tail'"),
-    ("head,relation,tail\na,b\n", "line 2: has fewer fields"),
-    ("head,relation,tail\na,,c\n", "line 2: a triple needs"),
-])
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("head,relation\na,b\n", "lacks the column 'tail'"),
+        ("head,relation,tail\na,b\n", "line 2: has fewer fields"),
+        ("head,relation,tail\na,,c\n", "line 2: a triple needs"),
+    ],
+)
 def test_graphs_that_are_none(tmp_path, text, words):
     path = tmp_path / "graph.csv"
     path.write_text(text)
@@ -268,12 +283,28 @@ def test_a_benchmark_from_an_extract_walks_facts_from_both_ends(tmp_path):
 
     from lib.studies.create_stages import draw_queries, open_store
 
-    people = {f"Q{i}": entity(f"Q{i}", f"P{i}", P54=[("Q90", "normal")], P19=[(f"Q{80 + i}", "normal")]) for i in range(1, 5)}
-    lines = [*people.values(), entity("Q90", "Bulls"), entity("P54", "team"), entity("P19", "born in"),
-             *(entity(f"Q{80 + i}", f"town {i}") for i in range(1, 5))]
+    people = {
+        f"Q{i}": entity(f"Q{i}", f"P{i}", P54=[("Q90", "normal")], P19=[(f"Q{80 + i}", "normal")])
+        for i in range(1, 5)
+    }
+    lines = [
+        *people.values(),
+        entity("Q90", "Bulls"),
+        entity("P54", "team"),
+        entity("P19", "born in"),
+        *(entity(f"Q{80 + i}", f"town {i}") for i in range(1, 5)),
+    ]
     (tmp_path / "extract.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    benchmark = {"class_size": [3, 9], "both_ends": False, "per_class": 2, "least_chains": 1, "uninformative": []}
-    p = SimpleNamespace(graph=str(tmp_path / "extract.jsonl"), graph_labels="", benchmark=benchmark, n_queries=2, seed=1)
+    benchmark = {
+        "class_size": [3, 9],
+        "both_ends": False,
+        "per_class": 2,
+        "least_chains": 1,
+        "uninformative": [],
+    }
+    p = SimpleNamespace(
+        graph=str(tmp_path / "extract.jsonl"), graph_labels="", benchmark=benchmark, n_queries=2, seed=1
+    )
     store = open_store(p)
     assert ("Bulls", "is team of", "P1") in store
     for query, made_from in draw_queries(p, store):

@@ -61,8 +61,9 @@ def test_distance_transform_at_known_points():
 
 def test_duplicates_add_nothing():
     quality, distance = QUALITY[[0, 1, 2, 0]], DISTANCE[np.ix_([0, 1, 2, 0], [0, 1, 2, 0])]
-    np.testing.assert_allclose(creative_utility(quality[None], distance[None]),
-                               creative_utility(QUALITY[None], DISTANCE[None]))
+    np.testing.assert_allclose(
+        creative_utility(quality[None], distance[None]), creative_utility(QUALITY[None], DISTANCE[None])
+    )
 
 
 def test_padding_and_zero_quality_are_inert():
@@ -148,17 +149,20 @@ def test_greedy_gains_follow_their_own_order():
     np.testing.assert_allclose(discounted(found.gain, 1.0)[0, 0], found.gain.sum())
 
 
-@pytest.mark.parametrize("call, words", [
-    (lambda: creative_utility(QUALITY, DISTANCE), "shape"),
-    (lambda: creative_utility(-QUALITY[None], DISTANCE[None]), "0 or more"),
-    (lambda: creative_utility(QUALITY[None], DISTANCE[None] * np.nan), "defined"),
-    (lambda: creative_utility(QUALITY[None], DISTANCE[None], 1.2), "between 0 and 1"),
-    (lambda: patience_weights(3, 0.5, delay=-1), "delay"),
-    (lambda: path_distance(0.2, cutoff=0), "cutoff"),
-    (lambda: optimal_order(np.ones(20), np.ones((20, 20)), np.ones(20)), "at most 16"),
-    (lambda: order_gain(QUALITY, DISTANCE, [0, 0, 1]), "each of 0"),
-    (lambda: upper_bound(QUALITY, DISTANCE, np.full(3, 1.5)), "at most 1"),
-])
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda: creative_utility(QUALITY, DISTANCE), "shape"),
+        (lambda: creative_utility(-QUALITY[None], DISTANCE[None]), "0 or more"),
+        (lambda: creative_utility(QUALITY[None], DISTANCE[None] * np.nan), "defined"),
+        (lambda: creative_utility(QUALITY[None], DISTANCE[None], 1.2), "between 0 and 1"),
+        (lambda: patience_weights(3, 0.5, delay=-1), "delay"),
+        (lambda: path_distance(0.2, cutoff=0), "cutoff"),
+        (lambda: optimal_order(np.ones(20), np.ones((20, 20)), np.ones(20)), "at most 16"),
+        (lambda: order_gain(QUALITY, DISTANCE, [0, 0, 1]), "each of 0"),
+        (lambda: upper_bound(QUALITY, DISTANCE, np.full(3, 1.5)), "at most 1"),
+    ],
+)
 def test_bad_input_is_named(call, words):
     with pytest.raises(UtilityError, match=words):
         call()

@@ -10,14 +10,38 @@ from lib.verify import STATUSES, gather, moved, summary, verify
 
 
 def printed(**changes):
-    row = dict(study="alienbench", exhibit="table-3", row="m", column="overall", value=5.14, lo=np.nan, hi=np.nan,
-               decimals=2, note="", place="Table 3", kind="exact", tolerance=np.nan, archive="same")
+    row = dict(
+        study="alienbench",
+        exhibit="table-3",
+        row="m",
+        column="overall",
+        value=5.14,
+        lo=np.nan,
+        hi=np.nan,
+        decimals=2,
+        note="",
+        place="Table 3",
+        kind="exact",
+        tolerance=np.nan,
+        archive="same",
+    )
     return row | changes
 
 
 def computed(value, **changes):
-    row = dict(study="alienbench", exhibit="table-3", row="m", column="overall", value=value, lo=np.nan, hi=np.nan,
-               decimals=pd.NA, note="", notebook="alienbench/03_scores", cell="overall")
+    row = dict(
+        study="alienbench",
+        exhibit="table-3",
+        row="m",
+        column="overall",
+        value=value,
+        lo=np.nan,
+        hi=np.nan,
+        decimals=pd.NA,
+        note="",
+        notebook="alienbench/03_scores",
+        cell="overall",
+    )
     return row | changes
 
 
@@ -27,9 +51,16 @@ def status_of(row, profile="released", data=(), derived=()):
     return tuple(report.loc[0, ["status", "verdict"]])
 
 
-@pytest.mark.parametrize("value, expected", [
-    (5.1449, "reproduced"), (5.145, "reproduced"), (5.135, "reproduced"), (5.1451, "differs"), (5.1349, "differs"),
-])
+@pytest.mark.parametrize(
+    "value, expected",
+    [
+        (5.1449, "reproduced"),
+        (5.145, "reproduced"),
+        (5.135, "reproduced"),
+        (5.1451, "differs"),
+        (5.1349, "differs"),
+    ],
+)
 def test_equal_at_the_printed_rounding(value, expected):
     assert agreement(printed(), computed(value)) == expected
 
@@ -50,12 +81,24 @@ def test_bounds():
     assert agreement(row, computed(np.nan)) == "differs"
 
 
-@pytest.mark.parametrize("sign, met, missed", [
-    ("<", 4.9, 5.0), ("<=", 5.0, 5.1), ("≤ of both", 5.0, 5.1), (">", 5.1, 5.0), (">= always", 5.0, 4.9), ("≥", 5.0, 4.9),
-])
+@pytest.mark.parametrize(
+    "sign, met, missed",
+    [
+        ("<", 4.9, 5.0),
+        ("<=", 5.0, 5.1),
+        ("≤ of both", 5.0, 5.1),
+        (">", 5.1, 5.0),
+        (">= always", 5.0, 4.9),
+        ("≥", 5.0, 4.9),
+    ],
+)
 def test_every_sign_of_a_bound(sign, met, missed):
     row = printed(value=5.0, kind="bound", note=sign)
-    assert [agreement(row, computed(value)) for value in (met, missed, np.nan)] == ["reproduced", "differs", "differs"]
+    assert [agreement(row, computed(value)) for value in (met, missed, np.nan)] == [
+        "reproduced",
+        "differs",
+        "differs",
+    ]
 
 
 def test_nothing_computed_never_reproduces_a_number():
@@ -63,8 +106,12 @@ def test_nothing_computed_never_reproduces_a_number():
     assert agreement(printed(kind="monte-carlo", tolerance=9.0), computed(np.nan)) == "differs"
     blank = printed(value=np.nan, decimals=pd.NA, note="a dash")
     assert agreement(blank, computed(np.nan)) == "reproduced" and agreement(blank, computed(1.0)) == "differs"
-    row = verify(pd.DataFrame([printed()], columns=PUBLISHED), pd.DataFrame([computed(np.nan, note="one judge only")]),
-                 pd.DataFrame(columns=COMPUTED), "released").loc[0]
+    row = verify(
+        pd.DataFrame([printed()], columns=PUBLISHED),
+        pd.DataFrame([computed(np.nan, note="one judge only")]),
+        pd.DataFrame(columns=COMPUTED),
+        "released",
+    ).loc[0]
     assert (row["status"], row["remark"]) == ("no data", "one judge only")
 
 
@@ -81,7 +128,10 @@ def test_statuses_in_released():
 def test_no_data_says_why():
     rows = [printed(row="released nothing", archive="none"), printed(row="chosen", archive="design")]
     report = verify(pd.DataFrame(rows, columns=PUBLISHED), *[pd.DataFrame(columns=COMPUTED)] * 2, "released")
-    assert list(report["remark"]) == ["no released file at hand covers it", "a constant or choice of the design"]
+    assert list(report["remark"]) == [
+        "no released file at hand covers it",
+        "a constant or choice of the design",
+    ]
 
 
 def test_the_demo_never_claims_to_reproduce():
@@ -96,22 +146,29 @@ def test_every_printed_number_gets_a_status_and_the_summary_adds_up():
     rows = [printed(row=str(i), archive=archive) for i, archive in enumerate(("same", "other run", "none"))]
     data = pd.DataFrame([computed(5.14, row="0")], columns=COMPUTED)
     report = verify(pd.DataFrame(rows, columns=PUBLISHED), data, data[:0], "released")
-    assert list(report["status"]) == ["reproduced", "other run", "no data"] and set(report["status"]) <= set(STATUSES)
+    assert list(report["status"]) == ["reproduced", "other run", "no data"] and set(report["status"]) <= set(
+        STATUSES
+    )
     line = summary(report, data, "alienbench")
-    assert line == ("alienbench: cells 1; printed 3: reproduced 1, within 0, differs 0, derived 0, other run 1, "
-                    "no data 1")
+    assert line == (
+        "alienbench: cells 1; printed 3: reproduced 1, within 0, differs 0, derived 0, other run 1, no data 1"
+    )
 
 
 def cells_file(folder, name, notebook, basis="data"):
     path = folder / name
-    path.write_text("study,exhibit,row,column,value,lo,hi,decimals,note,basis,notebook,execution\n"
-                    f"alienbench,table-3,m,overall,1,,,,,{basis},alienbench/{notebook},3\n")
+    path.write_text(
+        "study,exhibit,row,column,value,lo,hi,decimals,note,basis,notebook,execution\n"
+        f"alienbench,table-3,m,overall,1,,,,,{basis},alienbench/{notebook},3\n"
+    )
     return path
 
 
 def test_two_notebooks_may_not_fill_one_address(tmp_path):
     paths = [cells_file(tmp_path, f"{name}.csv", name) for name in ("03_scores", "04_reliability")]
-    with pytest.raises(CellsError, match="filled by alienbench/03_scores and again by alienbench/04_reliability"):
+    with pytest.raises(
+        CellsError, match="filled by alienbench/03_scores and again by alienbench/04_reliability"
+    ):
         gather(paths, tmp_path)
     paths[1] = cells_file(tmp_path, "12_audit.csv", "12_audit", basis="printed")
     data, derived = gather(paths, tmp_path)
@@ -121,7 +178,9 @@ def test_two_notebooks_may_not_fill_one_address(tmp_path):
 def test_a_cell_links_to_the_notebook_cell_that_made_it(tmp_path):
     book = tmp_path / "notebooks" / "alienbench" / "03_scores.ipynb"
     book.parent.mkdir(parents=True)
-    book.write_text('{"cells": [{"execution_count": 3, "id": "overall"}, {"execution_count": 4, "id": "rates"}]}')
+    book.write_text(
+        '{"cells": [{"execution_count": 3, "id": "overall"}, {"execution_count": 4, "id": "rates"}]}'
+    )
     data, _ = gather([cells_file(tmp_path, "03.csv", "03_scores")], tmp_path)
     assert data["cell"].tolist() == ["overall"]
 
@@ -133,7 +192,9 @@ def test_the_page_holds_every_row_and_asks_no_other_host():
     html = page(report, data, ["alienbench"], "demo")
     data = html.split('<script type="application/json" id="data">')[1].split("</script>")[0]
     assert "<" not in data, "no text of a paper may open or close an element"
-    assert json.loads(data)[0][2] == "<script>" and json.loads(data)[0][9].startswith("</script> & more <!--<script>")
+    assert json.loads(data)[0][2] == "<script>" and json.loads(data)[0][9].startswith(
+        "</script> & more <!--<script>"
+    )
     assert "simulated models" in html
     assert "http://" not in html and "https://" not in html and "src=" not in html
 

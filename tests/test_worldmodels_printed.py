@@ -32,10 +32,26 @@ def derived(printed):
     return derive(printed)
 
 
-@pytest.mark.parametrize("exhibit, count", [
-    ("table-1", 16), ("table-2", 35), ("table-3", 24), ("table-4", 54), ("table-5", 2 * 9 + 3 * 11 + 3 * 14), ("table-6", 15),
-    ("table-7", 70), ("table-8", 35), ("table-9", 90), ("table-10", 24), ("table-11", 130), ("table-12", 35),
-    ("table-13", 70), ("table-14", 84), ("table-15", 50)])
+@pytest.mark.parametrize(
+    "exhibit, count",
+    [
+        ("table-1", 16),
+        ("table-2", 35),
+        ("table-3", 24),
+        ("table-4", 54),
+        ("table-5", 2 * 9 + 3 * 11 + 3 * 14),
+        ("table-6", 15),
+        ("table-7", 70),
+        ("table-8", 35),
+        ("table-9", 90),
+        ("table-10", 24),
+        ("table-11", 130),
+        ("table-12", 35),
+        ("table-13", 70),
+        ("table-14", 84),
+        ("table-15", 50),
+    ],
+)
 def test_every_table_is_whole(printed, exhibit, count):
     assert (printed["exhibit"] == exhibit).sum() == count
 
@@ -44,11 +60,19 @@ def test_nothing_is_said_to_be_covered_by_an_archive(printed):
     assert set(printed["archive"]) == {"none", "design"} and printed["place"].str.len().min() > 0
 
 
-@pytest.mark.parametrize("address, value, decimals", [
-    (("table-2", "anthropic/claude-opus-5", "q1"), 0.0597, 4), (("table-6", "qwen/qwen3.8-27b", "median_range"), 0.7865, 4),
-    (("table-9", "meta-llama/llama-3.3-70b-instruct", "G6:f1"), 0.72, 2), (("table-12", "qwen/qwen3.8-27b", "f1_delta"), -0.144, 3),
-    (("table-13", "C2", "anthropic/claude-opus-5"), 0.127, 3), (("table-14", "C12", "panel"), 0.905, 3),
-    (("table-15", "C13:qwen/qwen3.8-27b", "china"), 30, 0), (("text-6", "stochastic_fraction", "rho"), -0.677, 3)])
+@pytest.mark.parametrize(
+    "address, value, decimals",
+    [
+        (("table-2", "anthropic/claude-opus-5", "q1"), 0.0597, 4),
+        (("table-6", "qwen/qwen3.8-27b", "median_range"), 0.7865, 4),
+        (("table-9", "meta-llama/llama-3.3-70b-instruct", "G6:f1"), 0.72, 2),
+        (("table-12", "qwen/qwen3.8-27b", "f1_delta"), -0.144, 3),
+        (("table-13", "C2", "anthropic/claude-opus-5"), 0.127, 3),
+        (("table-14", "C12", "panel"), 0.905, 3),
+        (("table-15", "C13:qwen/qwen3.8-27b", "china"), 30, 0),
+        (("text-6", "stochastic_fraction", "rho"), -0.677, 3),
+    ],
+)
 def test_entries_against_the_page(printed, address, value, decimals):
     row = printed.set_index(["exhibit", "row", "column"]).loc[address]
     assert (row["value"], row["decimals"]) == (value, decimals)
@@ -65,39 +89,68 @@ def test_what_contradicts_is_what_is_listed(derived):
     wrong = {tuple(row) for row in derived.loc[~derived["agrees"], ["exhibit", "row", "column"]].to_numpy()}
     deepseek, qwen = "deepseek/deepseek-v4-flash-0731", "qwen/qwen3.8-27b"
     assert wrong == {
-        ("table-1", "game", "f1"), ("table-1", "cultural", "checklist"), ("table-11", f"{deepseek}:located", "semantic"),
-        ("table-11", f"{qwen}:located", "semantic"), ("table-14", "C11", "panel"), ("text-6", "game", "not_exact"),
-        ("text-A.1", "C7", "lane1_pass"), ("text-A.1", "C7", "lane1_of"), ("text-B.1", "toy", "exact"),
-        ("text-B.1", "toy", "sub_perfect"), ("text-B.4", f"missing:{qwen}", "unparseable_located"),
-        *(("table-5", "cultural:mean_semantic", case) for case in CASES if case not in ("C5", "C10", "C11"))}
+        ("table-1", "game", "f1"),
+        ("table-1", "cultural", "checklist"),
+        ("table-11", f"{deepseek}:located", "semantic"),
+        ("table-11", f"{qwen}:located", "semantic"),
+        ("table-14", "C11", "panel"),
+        ("text-6", "game", "not_exact"),
+        ("text-A.1", "C7", "lane1_pass"),
+        ("text-A.1", "C7", "lane1_of"),
+        ("text-B.1", "toy", "exact"),
+        ("text-B.1", "toy", "sub_perfect"),
+        ("text-B.4", f"missing:{qwen}", "unparseable_located"),
+        *(("table-5", "cultural:mean_semantic", case) for case in CASES if case not in ("C5", "C10", "C11")),
+    }
 
 
 def test_the_listed_contradictions_hold(printed):
     """Each listed value that can be recomputed is, so that the list cannot drift from the numbers."""
-    listed = {entry["id"]: entry for entry in yaml.safe_load(
-        (DATA / "published" / "worldmodels_contradictions.yaml").read_text(encoding="utf-8"))}
+    listed = {
+        entry["id"]: entry
+        for entry in yaml.safe_load(
+            (DATA / "published" / "worldmodels_contradictions.yaml").read_text(encoding="utf-8")
+        )
+    }
     at = lambda *address: value_of(printed, *address)  # noqa: E731
     f1 = [at("table-2", m, "f1") for m in MODELS]
-    assert listed["cultural-checklist"]["second"]["value"] == sum(at("table-11", r, "lane3") for r in CULTURAL_RUNS) == 133
+    assert (
+        listed["cultural-checklist"]["second"]["value"]
+        == sum(at("table-11", r, "lane3") for r in CULTURAL_RUNS)
+        == 133
+    )
     assert np.mean(f1) == pytest.approx(listed["game-mean-f1"]["second"]["value"], abs=5e-5)
     assert 27 * sum(f1) - 134 * 0.3660 == pytest.approx(0.074, abs=5e-4)
-    assert listed["cultural-lane1-per-case"]["second"]["value"] == sum(at("table-5", "cultural:lane1_pass", c) for c in CASES)
+    assert listed["cultural-lane1-per-case"]["second"]["value"] == sum(
+        at("table-5", "cultural:lane1_pass", c) for c in CASES
+    )
     runs = [at("table-11", r, "f1") for r in CULTURAL_RUNS]
     weights = [at("table-11", r, "lane3") for r in CULTURAL_RUNS]
     assert np.mean(runs) == pytest.approx(listed["cultural-mean-f1"]["second"]["value"], abs=5e-5)
-    assert (np.dot(runs, weights) / 133, np.dot(runs, weights) / 140) == pytest.approx((0.5879, 0.5585), abs=5e-5)
+    assert (np.dot(runs, weights) / 133, np.dot(runs, weights) / 140) == pytest.approx(
+        (0.5879, 0.5585), abs=5e-5
+    )
     semantic = [at("table-11", r, "semantic") for r in CULTURAL_RUNS]
     assert np.mean(semantic) == pytest.approx(listed["cultural-semantic-mean"]["second"]["value"], abs=5e-5)
     assert np.dot(semantic, weights) / 133 == pytest.approx(0.8991, abs=5e-5)
     located, moved = ([at(table, "C14", m) for m in MODELS] for table in ("table-14", "table-13"))
-    assert set(moved) == {0} and np.mean(located) == pytest.approx(listed["cultural-semantic-by-case"]["second"]["value"], abs=5e-4)
+    assert set(moved) == {0} and np.mean(located) == pytest.approx(
+        listed["cultural-semantic-by-case"]["second"]["value"], abs=5e-4
+    )
     without = [score for score, m in zip(located, MODELS) if not m.startswith("deepseek")]
-    assert 10 * at("table-5", "cultural:mean_semantic", "C14") - sum(located) - sum(without) == pytest.approx(1.094, abs=5e-4)
+    assert 10 * at("table-5", "cultural:mean_semantic", "C14") - sum(located) - sum(without) == pytest.approx(
+        1.094, abs=5e-4
+    )
     assert listed["fifty-pairs"]["second"]["value"] == extreme_pairs(printed)["printed"]
-    assert at("table-15", "C9:qwen/qwen3.8-27b", "native_american") == listed["c9-qwen-native-american"]["second"]["value"]
+    assert (
+        at("table-15", "C9:qwen/qwen3.8-27b", "native_american")
+        == listed["c9-qwen-native-american"]["second"]["value"]
+    )
     others = [at("table-12", m, "f1_delta") for m in MODELS if not m.startswith("deepseek")]
     assert np.mean(others) == pytest.approx(listed["deepseek-anchor"]["first"]["value"], abs=5e-4)
-    assert listed["exact-in-all-runs"]["second"]["value"] == sum(at("table-6", m, "equivalent") for m in MODELS)
+    assert listed["exact-in-all-runs"]["second"]["value"] == sum(
+        at("table-6", m, "equivalent") for m in MODELS
+    )
     panel = {c: at("table-14", c, "panel") for c in CASES}
     assert max(panel, key=panel.get) == "C13" and panel["C13"] == listed["panel-span"]["second"]["value"]
     for entry in listed.values():
@@ -109,9 +162,14 @@ def test_dropping_the_entry_that_should_be_a_dash_repairs_table_14(printed):
     row = printed[(printed["exhibit"] == "table-14") & (printed["row"] == "C11")].set_index("column")["value"]
     rest = row.drop(["panel", "qwen/qwen3.8-27b"])
     assert round(rest.mean(), 3) == row["panel"]
-    column = printed[(printed["exhibit"] == "table-14") & (printed["column"] == "qwen/qwen3.8-27b")].set_index("row")["value"]
-    assert round(column.drop("C11").mean(), 3) == value_of(printed, "table-11", "qwen/qwen3.8-27b:located", "semantic") or \
-        abs(column.drop("C11").mean() - 0.920) < 1e-3
+    column = printed[
+        (printed["exhibit"] == "table-14") & (printed["column"] == "qwen/qwen3.8-27b")
+    ].set_index("row")["value"]
+    assert (
+        round(column.drop("C11").mean(), 3)
+        == value_of(printed, "table-11", "qwen/qwen3.8-27b:located", "semantic")
+        or abs(column.drop("C11").mean() - 0.920) < 1e-3
+    )
 
 
 def test_rounding_is_carried_along():
@@ -122,8 +180,10 @@ def test_rounding_is_carried_along():
 
 
 def frame(rows):
-    return pd.DataFrame([[*address, value, decimals, ""] for address, value, decimals in rows],
-                        columns=["exhibit", "row", "column", "value", "decimals", "note"])
+    return pd.DataFrame(
+        [[*address, value, decimals, ""] for address, value, decimals in rows],
+        columns=["exhibit", "row", "column", "value", "decimals", "note"],
+    )
 
 
 def test_agreement_is_a_matter_of_intervals(monkeypatch):
@@ -164,5 +224,7 @@ def test_bounds_hold_for_the_paper_and_can_fail(printed):
     row = found[(found["exhibit"] == "table-2") & (found["row"] == MODELS[0])].iloc[0]
     assert row["at_most"] == pytest.approx(0.1950, abs=2e-4) and row["printed"] == 0.1709
     raised = printed.copy()
-    raised.loc[(raised["exhibit"] == "table-2") & (raised["row"] == MODELS[0]) & (raised["column"] == "f1"), "value"] = 0.1953
+    raised.loc[
+        (raised["exhibit"] == "table-2") & (raised["row"] == MODELS[0]) & (raised["column"] == "f1"), "value"
+    ] = 0.1953
     assert list(bounds(raised).query("~holds")["exhibit"]) == ["table-2"]

@@ -99,7 +99,9 @@ def folded(links, between: str) -> str:
 def counts_line(counts: dict) -> str:
     """The same counts as a row of marks."""
     return " ".join(
-        f"<span class='count'>{pill(status)} {counts[status]}</span>" for status in STATUSES if counts.get(status)
+        f"<span class='count'>{pill(status)} {counts[status]}</span>"
+        for status in STATUSES
+        if counts.get(status)
     )
 
 

@@ -63,8 +63,9 @@ class Budget:
             _amount(unit, getattr(self, unit), optional=True)
         for model, ceilings in self.per_model.items():
             if not isinstance(ceilings, Mapping):
-                raise BudgetError(f"per_model, {model}: should be {{dollars: …, tokens: …, calls: …}}, "
-                                  f"not {ceilings!r}")
+                raise BudgetError(
+                    f"per_model, {model}: should be {{dollars: …, tokens: …, calls: …}}, not {ceilings!r}"
+                )
             for unit, value in ceilings.items():
                 if unit not in UNITS:
                     raise BudgetError(f"per_model, {model}: {unit!r} is none of {', '.join(UNITS)}")

@@ -69,7 +69,9 @@ class Endpoint:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise EndpointError(f"{name} should be a whole number of at least {least}, not {value!r}")
-        if not isinstance(self.aliases, Mapping) or any(isinstance(names, str) for names in self.aliases.values()):
+        if not isinstance(self.aliases, Mapping) or any(
+            isinstance(names, str) for names in self.aliases.values()
+        ):
             raise EndpointError("aliases should be {model asked: [names it may answer as]}")
         for name in ("timeout", "longest_wait", "backoff", "patience"):
             value = getattr(self, name)

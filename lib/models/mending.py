@@ -196,7 +196,9 @@ def _json_repair(span):
         value = json_repair.loads(span, skip_json_loads=True)
     except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, (dict, list)) and _shapes(value) == read_brackets(span, 0).opened else None
+    return (
+        value if isinstance(value, (dict, list)) and _shapes(value) == read_brackets(span, 0).opened else None
+    )
 
 
 def _shapes(value) -> Counter:

@@ -79,26 +79,36 @@ def tabulate(game, max_states: int = MAX_STATES) -> dict:
         label = state_label(state)
         if label not in labels:
             if len(labels) >= max_states:
-                raise WorldModelError(f"more than {max_states} reachable states; a finite, smaller model is asked "
-                                      "for")
+                raise WorldModelError(
+                    f"more than {max_states} reachable states; a finite, smaller model is asked for"
+                )
             labels[label] = state
             queue.append(label)
         elif type(labels[label]) is not type(state):
             raise WorldModelError(f"two different states print as {label!r}")
         return label
 
-    document = {"players": players, "states": [], "initial_state": meet(first), "terminal_states": [],
-                "actions": {}, "transitions": [],
-                "observations": {name: {} for name in players}}
+    document = {
+        "players": players,
+        "states": [],
+        "initial_state": meet(first),
+        "terminal_states": [],
+        "actions": {},
+        "transitions": [],
+        "observations": {name: {} for name in players},
+    }
     for name in players:
         document["observations"][name][document["initial_state"]] = _text(
-            game.initial_observation(name), f"initial_observation({name!r})")
+            game.initial_observation(name), f"initial_observation({name!r})"
+        )
     for label in queue:  # grows while it is walked
         state = labels[label]
         document["states"].append(label)
         ended = game.is_terminal(state)
         if type(ended) is not bool:
-            raise WorldModelError(f"is_terminal({label!r}) gave a {type(ended).__name__}, should be True or False")
+            raise WorldModelError(
+                f"is_terminal({label!r}) gave a {type(ended).__name__}, should be True or False"
+            )
         if ended:
             document["terminal_states"].append(label)
             continue
@@ -124,16 +134,26 @@ def _walk(game, document, label, state, meet):
         where = f"transition({label!r}, {move!r})"
         outcomes = game.transition(state, dict(move))
         if type(outcomes) is not dict:
-            raise WorldModelError(f"{where} gave a {type(outcomes).__name__}, should be "
-                                  "{next state: probability}")
+            raise WorldModelError(
+                f"{where} gave a {type(outcomes).__name__}, should be {{next state: probability}}"
+            )
         listed = []
         for following, weight in outcomes.items():
             if type(weight) not in (int, float):
-                raise WorldModelError(f"{where}: a probability is a {type(weight).__name__}, should be a number")
+                raise WorldModelError(
+                    f"{where}: a probability is a {type(weight).__name__}, should be a number"
+                )
             target = meet(following)
-            seen = {name: _text(game.observation(name, state, dict(move), following),
-                                f"observation of {name!r} after {where}") for name in players}
-            listed.append({"state": target, "probability": weight, "observations": _news(document, target, seen)})
+            seen = {
+                name: _text(
+                    game.observation(name, state, dict(move), following),
+                    f"observation of {name!r} after {where}",
+                )
+                for name in players
+            }
+            listed.append(
+                {"state": target, "probability": weight, "observations": _news(document, target, seen)}
+            )
         document["transitions"].append({"state": label, "joint_action": move, "outcomes": listed})
         if len(document["transitions"]) > MAX_TRANSITIONS:
             raise WorldModelError(f"more than {MAX_TRANSITIONS} state and joint-action pairs")
@@ -163,4 +183,5 @@ def _require_plain(value, depth):
             _require_plain(item, depth + 1)
     elif type(value) not in _PLAIN:
         raise WorldModelError(
-            f"a state holds a {type(value).__name__}; states are text, whole numbers, or tuples of those")
+            f"a state holds a {type(value).__name__}; states are text, whole numbers, or tuples of those"
+        )

@@ -17,7 +17,7 @@ TABULATED = 600  # up to so many combinations, one array lookup scores them all 
 ENUMERATED = 5040  # more combinations of the enumerated players' injections than this are not tried
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def injections(few: int, many: int) -> tuple[tuple[int, ...], ...]:
     """Every injection of range(few) into range(many), few <= many, as tuples of images."""
     return tuple(itertools.permutations(range(many), few))
@@ -42,8 +42,10 @@ def _plan(shape_a, shape_b):
     Entry [c, k] is the flat position in weights[a, b] of the k-th matched pair of joint actions under
     combination c. None where there are too many.
     """
-    options = [injections(m, n) if m <= n else tuple(("inverse", image) for image in injections(n, m))
-               for m, n in zip(shape_a, shape_b)]
+    options = [
+        injections(m, n) if m <= n else tuple(("inverse", image) for image in injections(n, m))
+        for m, n in zip(shape_a, shape_b)
+    ]
     if math.prod(map(len, options)) > TABULATED:
         return None
     width = math.prod(shape_b)
@@ -51,8 +53,12 @@ def _plan(shape_a, shape_b):
     for combination in itertools.product(*options):
         pairs = [_pairs(choice) for choice in combination]
         alignments.append(pairs)
-        index.append([_flat([a for a, _ in chosen], shape_a) * width + _flat([b for _, b in chosen], shape_b)
-                      for chosen in itertools.product(*pairs)])
+        index.append(
+            [
+                _flat([a for a, _ in chosen], shape_a) * width + _flat([b for _, b in chosen], shape_b)
+                for chosen in itertools.product(*pairs)
+            ]
+        )
     return np.array(index), alignments
 
 
@@ -97,9 +103,17 @@ def _enumerate(weights, shape_a, shape_b, want_pairs):
     others = [place for place in range(len(shape_a)) if place != last]
     tensor = weights.reshape(*shape_a, *shape_b)
     tensor = np.moveaxis(tensor, (last, len(shape_a) + last), (-2, -1))
-    options = [[_pairs(choice) for choice in (
-        injections(shape_a[k], shape_b[k]) if shape_a[k] <= shape_b[k]
-        else [("inverse", image) for image in injections(shape_b[k], shape_a[k])])] for k in others]
+    options = [
+        [
+            _pairs(choice)
+            for choice in (
+                injections(shape_a[k], shape_b[k])
+                if shape_a[k] <= shape_b[k]
+                else [("inverse", image) for image in injections(shape_b[k], shape_a[k])]
+            )
+        ]
+        for k in others
+    ]
     best = (-1.0, None)
     for combination in itertools.product(*options):
         square = np.zeros(tensor.shape[-2:])

@@ -40,14 +40,19 @@ def read_sheet(path, features: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame
     for column in sorted(set(SHEET) - {"text", "words"} - set(table.columns)):
         raise AnnotationError(f"{where}: lacks the column {column!r}; a sheet has {', '.join(SHEET)}")
     keys, wanted = (pd.MultiIndex.from_frame(rows[["case", "feature"]]) for rows in (table, features))
-    for what, odd in (("twice", keys[keys.duplicated()]), ("and is not a feature", keys.difference(wanted)),
-                      ("nowhere", wanted.difference(keys))):
+    for what, odd in (
+        ("twice", keys[keys.duplicated()]),
+        ("and is not a feature", keys.difference(wanted)),
+        ("nowhere", wanted.difference(keys)),
+    ):
         if len(odd):
             raise AnnotationError(f"{where}: {', '.join(odd[0])} is listed {what}")
     for column in ("first", "second"):
         for number in (~table[column].isin(LABELS)).to_numpy().nonzero()[0][:1]:
-            raise AnnotationError(f"{where}, line {number + 2}: {column} is {table[column].iloc[number]!r}, "
-                                  f"should be one of {', '.join(LABELS)}")
+            raise AnnotationError(
+                f"{where}, line {number + 2}: {column} is {table[column].iloc[number]!r}, "
+                f"should be one of {', '.join(LABELS)}"
+            )
     third = table[["case", "feature", "third"]].rename(columns={"third": "label"})
     return table[["case", "feature", "first", "second"]], third
 
@@ -63,17 +68,22 @@ def adjudicate(annotations: pd.DataFrame, third: pd.DataFrame) -> pd.DataFrame:
         wrong = ~annotations[column].isin(LABELS)
         if wrong.any():
             row = annotations[wrong].iloc[0]
-            raise AnnotationError(f"{row['case']}, {row['feature']}: {column} is {row[column]!r}, should be one "
-                                  f"of {', '.join(LABELS)}")
+            raise AnnotationError(
+                f"{row['case']}, {row['feature']}: {column} is {row[column]!r}, should be one "
+                f"of {', '.join(LABELS)}"
+            )
     joined = annotations.merge(third.rename(columns={"label": "third"}), on=["case", "feature"], how="left")
     agreed = joined["first"] == joined["second"]
     open_rows = joined[~agreed & ~joined["third"].isin(LABELS)]
     if len(open_rows):
         row = open_rows.iloc[0]
-        raise AnnotationError(f"{row['case']}, {row['feature']}: the annotators differ and no third label is "
-                              "given")
+        raise AnnotationError(
+            f"{row['case']}, {row['feature']}: the annotators differ and no third label is given"
+        )
     return joined[["case", "feature"]].assign(
-        label=joined["first"].where(agreed, joined["third"]), settled=np.where(agreed, "agreed", "adjudicated"))
+        label=joined["first"].where(agreed, joined["third"]),
+        settled=np.where(agreed, "agreed", "adjudicated"),
+    )
 
 
 def annotator_kappa(annotations: pd.DataFrame) -> float:
@@ -102,6 +112,9 @@ def flag_quality(flagged, faulty) -> dict[str, float]:
     """
     flagged, faulty = np.asarray(flagged, bool), np.asarray(faulty, bool)
     hits = float((flagged & faulty).sum())
-    return {"precision": hits / flagged.sum() if flagged.any() else np.nan,
-            "recall": hits / faulty.sum() if faulty.any() else np.nan, "flags": int(flagged.sum()),
-            "faults": int(faulty.sum())}
+    return {
+        "precision": hits / flagged.sum() if flagged.any() else np.nan,
+        "recall": hits / faulty.sum() if faulty.any() else np.nan,
+        "flags": int(flagged.sum()),
+        "faults": int(faulty.sum()),
+    }

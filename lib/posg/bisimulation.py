@@ -28,8 +28,9 @@ def quotient(game: POSG, *, label: Callable[[str], object] | None = None, merge_
     block = _numbered([label(state) if state in game.terminals else None for state in reached])
     classes = dict(zip(reached, block))
     while True:
-        refined = _numbered([(classes[state], signature(game, state, classes, merge_actions))
-                             for state in reached])
+        refined = _numbered(
+            [(classes[state], signature(game, state, classes, merge_actions)) for state in reached]
+        )
         if max(refined) == max(classes.values()):
             break
         classes = dict(zip(reached, refined))
@@ -47,12 +48,13 @@ def quotient_or_none(game: POSG, **options) -> POSG | None:
 def endings_of(reference: POSG) -> Callable[[str], object]:
     """A `label` for `quotient` that tells endings apart by the reference's: an ending whose name begins with the
     words of one of the reference's endings (the longest such) counts as that one, any other as itself."""
-    known = sorted(((tokens(end), end) for end in reference.terminals),
-                   key=lambda entry: (-len(entry[0]), entry[1]))
+    known = sorted(
+        ((tokens(end), end) for end in reference.terminals), key=lambda entry: (-len(entry[0]), entry[1])
+    )
 
     def label(state: str):
         words = tokens(state)
-        return next((end for start, end in known if words[:len(start)] == start), state)
+        return next((end for start, end in known if words[: len(start)] == start), state)
 
     return label
 
@@ -66,11 +68,16 @@ def signature(game: POSG, state: str, classes: dict, merge_actions: bool = True)
     table = {joint: _towards(game, state, joint, classes) for joint in itertools.product(*offered)}
     groups = _alike(table, offered)
     if math.prod(math.factorial(len(group)) for mine in groups for group in mine) > ENUMERATED:
-        raise PosgError(f"the state {state!r} has too many actions alike to compare up to renaming: "
-                        f"{' x '.join(str(len(mine)) for mine in offered)}")
-    orders = [[sum(parts, ()) for parts in itertools.product(*map(itertools.permutations, mine))]
-              for mine in groups]
-    least = min(tuple(table[joint] for joint in itertools.product(*order)) for order in itertools.product(*orders))
+        raise PosgError(
+            f"the state {state!r} has too many actions alike to compare up to renaming: "
+            f"{' x '.join(str(len(mine)) for mine in offered)}"
+        )
+    orders = [
+        [sum(parts, ()) for parts in itertools.product(*map(itertools.permutations, mine))] for mine in groups
+    ]
+    least = min(
+        tuple(table[joint] for joint in itertools.product(*order)) for order in itertools.product(*orders)
+    )
     return least, tuple(map(len, offered))
 
 
@@ -79,15 +86,34 @@ def _alike(table: dict, offered) -> list[list[tuple]]:
     not depend on names: by what can follow, whatever the others do, and by the groups of what the others do."""
     kind = [dict.fromkeys(mine, 0) for mine in offered]
     while True:
-        seen = [{action: (kind[k][action], tuple(sorted(
-            (row, tuple(kind[other][joint[other]] for other in range(len(offered)) if other != k))
-            for joint, row in table.items() if joint[k] == action))) for action in mine}
-            for k, mine in enumerate(offered)]
+        seen = [
+            {
+                action: (
+                    kind[k][action],
+                    tuple(
+                        sorted(
+                            (
+                                row,
+                                tuple(
+                                    kind[other][joint[other]] for other in range(len(offered)) if other != k
+                                ),
+                            )
+                            for joint, row in table.items()
+                            if joint[k] == action
+                        )
+                    ),
+                )
+                for action in mine
+            }
+            for k, mine in enumerate(offered)
+        ]
         ranks = [{key: rank for rank, key in enumerate(sorted(set(mine.values())))} for mine in seen]
         refined = [{action: ranks[k][key] for action, key in mine.items()} for k, mine in enumerate(seen)]
         if refined == kind:
-            return [[tuple(a for a in mine if kind[k][a] == rank) for rank in range(len(ranks[k]))]
-                    for k, mine in enumerate(offered)]
+            return [
+                [tuple(a for a in mine if kind[k][a] == rank) for rank in range(len(ranks[k]))]
+                for k, mine in enumerate(offered)
+            ]
         kind = refined
 
 
@@ -136,10 +162,17 @@ def _merged(game: POSG, reached, classes, merge_actions) -> POSG:
                     row[name[target]] = row.get(name[target], 0.0) + p
             transitions[state][joint] = row
     kept = tuple(first.values())
-    return POSG(game.players, kept, name[game.initial],
-                frozenset(state for state in kept if state in game.terminals), actions, transitions,
-                {player: {state: seen[state] for state in kept} for player, seen in game.observations.items()},
-                {}, game.name)
+    return POSG(
+        game.players,
+        kept,
+        name[game.initial],
+        frozenset(state for state in kept if state in game.terminals),
+        actions,
+        transitions,
+        {player: {state: seen[state] for state in kept} for player, seen in game.observations.items()},
+        {},
+        game.name,
+    )
 
 
 def _numbered(keys) -> list[int]:

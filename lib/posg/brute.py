@@ -19,18 +19,24 @@ def brute_force_score(reference, candidate, horizon: int = 3) -> float:
     wide = max(len(left.players), len(right.players))
     seats = lambda cut: (*range(len(cut.players)), *([None] * (wide - len(cut.players))))
     left = reorder_players(left, seats(left))
-    return max(_states(left, reorder_players(right, order)) for order in set(itertools.permutations(seats(right))))
+    return max(
+        _states(left, reorder_players(right, order)) for order in set(itertools.permutations(seats(right)))
+    )
 
 
 def _states(left: Unrolled, right: Unrolled) -> float:
     m, n = len(left.names) - 1, len(right.names) - 1
     best = 0.0
     if m <= n:
-        images = ([(0, 0), *((s + 1, t + 1) for s, t in enumerate(image))]
-                  for image in itertools.permutations(range(n), m))
+        images = (
+            [(0, 0), *((s + 1, t + 1) for s, t in enumerate(image))]
+            for image in itertools.permutations(range(n), m)
+        )
     else:
-        images = ([(0, 0), *((s + 1, t + 1) for t, s in enumerate(image))]
-                  for image in itertools.permutations(range(m), n))
+        images = (
+            [(0, 0), *((s + 1, t + 1) for t, s in enumerate(image))]
+            for image in itertools.permutations(range(m), n)
+        )
     for pairs in images:
         renaming = {s: t for s, t in pairs if left.terminal[s] == right.terminal[t]}
         best = max(best, sum(1 + _actions(left, right, s, t, renaming) for s, t in renaming.items()))
@@ -45,8 +51,9 @@ def _actions(left, right, s, t, renaming) -> float:
         if m <= n:
             choices.append([list(enumerate(image)) for image in itertools.permutations(range(n), m)])
         else:
-            choices.append([[(a, b) for b, a in enumerate(image)]
-                            for image in itertools.permutations(range(m), n)])
+            choices.append(
+                [[(a, b) for b, a in enumerate(image)] for image in itertools.permutations(range(m), n)]
+            )
     best = 0.0
     for combination in itertools.product(*choices):
         total = 0.0

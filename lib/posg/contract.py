@@ -16,12 +16,18 @@ def satisfies_schema(document) -> bool:
     if not isinstance(document, dict) or not REQUIRED <= document.keys() <= REQUIRED | {"name"}:
         return False
     name = document.get("name", "")
-    return (_text(name, LABEL)
-            and _labels(document["players"], 1, 8) and _labels(document["states"], 1, 2000)
-            and _label(document["initial_state"]) and _labels(document["terminal_states"], 0, 2000)
-            and _mapping(document["actions"], lambda choices: _mapping(choices, lambda mine: _labels(mine, 1, 64)))
-            and _transitions(document["transitions"])
-            and _mapping(document["observations"], lambda told: _mapping(told, _seen)))
+    return (
+        _text(name, LABEL)
+        and _labels(document["players"], 1, 8)
+        and _labels(document["states"], 1, 2000)
+        and _label(document["initial_state"])
+        and _labels(document["terminal_states"], 0, 2000)
+        and _mapping(
+            document["actions"], lambda choices: _mapping(choices, lambda mine: _labels(mine, 1, 64))
+        )
+        and _transitions(document["transitions"])
+        and _mapping(document["observations"], lambda told: _mapping(told, _seen))
+    )
 
 
 def writable(text: str) -> bool:
@@ -48,8 +54,12 @@ def _seen(value) -> bool:
 
 
 def _labels(values, least: int, most: int) -> bool:
-    return (isinstance(values, list) and least <= len(values) <= most and all(map(_label, values))
-            and len(set(values)) == len(values))
+    return (
+        isinstance(values, list)
+        and least <= len(values) <= most
+        and all(map(_label, values))
+        and len(set(values)) == len(values)
+    )
 
 
 def _mapping(value, fits) -> bool:
@@ -57,17 +67,34 @@ def _mapping(value, fits) -> bool:
 
 
 def _transitions(rows) -> bool:
-    return isinstance(rows, list) and len(rows) <= TRANSITIONS and all(
-        isinstance(row, dict) and row.keys() == {"state", "joint_action", "outcomes"} and _label(row["state"])
-        and _mapping(row["joint_action"], _label) and isinstance(row["outcomes"], list) and row["outcomes"]
-        and all(map(_outcome, row["outcomes"])) for row in rows)
+    return (
+        isinstance(rows, list)
+        and len(rows) <= TRANSITIONS
+        and all(
+            isinstance(row, dict)
+            and row.keys() == {"state", "joint_action", "outcomes"}
+            and _label(row["state"])
+            and _mapping(row["joint_action"], _label)
+            and isinstance(row["outcomes"], list)
+            and row["outcomes"]
+            and all(map(_outcome, row["outcomes"]))
+            for row in rows
+        )
+    )
 
 
 def _outcome(entry) -> bool:
-    if not isinstance(entry, dict) or not {"state", "probability"} <= entry.keys() <= {"state", "probability",
-                                                                                     "observations"}:
+    if not isinstance(entry, dict) or not {"state", "probability"} <= entry.keys() <= {
+        "state",
+        "probability",
+        "observations",
+    }:
         return False
     weight = entry["probability"]
     number = isinstance(weight, (int, float)) and not isinstance(weight, bool)
-    return (number and 0 <= weight <= 1 and _label(entry["state"])
-            and _mapping(entry.get("observations", {}), _seen))
+    return (
+        number
+        and 0 <= weight <= 1
+        and _label(entry["state"])
+        and _mapping(entry.get("observations", {}), _seen)
+    )

@@ -14,11 +14,16 @@ from dataclasses import dataclass
 from lib.posg.model import POSG
 
 PREDICATES = {
-    "player": "a player is named so", "action": "an action is named so (`of`: offered to a player named so)",
-    "terminal": "a terminal state is named so", "state": "a state is named so",
-    "anywhere": "a player, action or state is named so", "choice": "a player named so has two actions somewhere",
-    "players_at_least": "so many players", "terminals_at_least": "so many reachable terminal states",
-    "stochastic": "some joint action has several outcomes", "hidden": "some player cannot tell two states apart",
+    "player": "a player is named so",
+    "action": "an action is named so (`of`: offered to a player named so)",
+    "terminal": "a terminal state is named so",
+    "state": "a state is named so",
+    "anywhere": "a player, action or state is named so",
+    "choice": "a player named so has two actions somewhere",
+    "players_at_least": "so many players",
+    "terminals_at_least": "so many reachable terminal states",
+    "stochastic": "some joint action has several outcomes",
+    "hidden": "some player cannot tell two states apart",
     "irreversible": "some move gives up a terminal state that another move keeps",
     "leads": "an action named so can be followed by a terminal state named so",
 }
@@ -61,7 +66,9 @@ def semantics(game: POSG, criteria: dict) -> Semantics:
     expected = {entry["id"]: holds(game, entry) for entry in criteria.get("expect", ())}
     broken = {entry["id"]: holds(game, entry) for entry in criteria.get("avoid", ())}
     labels = [name for kind in _labels(game).values() for name in kind]
-    met = tuple(word for word in criteria.get("sensitive", ()) if any(mentions(name, [word]) for name in labels))
+    met = tuple(
+        word for word in criteria.get("sensitive", ()) if any(mentions(name, [word]) for name in labels)
+    )
     return Semantics(expected, broken, met)
 
 
@@ -91,8 +98,10 @@ def predicate(criterion: dict) -> str:
     named = [key for key in criterion if key in PREDICATES]
     unknown = set(criterion) - set(PREDICATES) - {"id", "of", "note"}
     if len(named) != 1 or unknown or "id" not in criterion:
-        raise CriterionError(f"criterion {criterion.get('id', criterion)!r}: should have an id and one of "
-                             f"{', '.join(PREDICATES)}; has {', '.join(map(str, criterion))}")
+        raise CriterionError(
+            f"criterion {criterion.get('id', criterion)!r}: should have an id and one of "
+            f"{', '.join(PREDICATES)}; has {', '.join(map(str, criterion))}"
+        )
     return named[0]
 
 
@@ -101,8 +110,10 @@ def mentions(name: str, words) -> bool:
     parts = tokens(name)
     for entry in words:
         wanted = tokens(entry)
-        if any(all(part.startswith(word) for part, word in zip(parts[i:], wanted))
-               for i in range(len(parts) - len(wanted) + 1)):
+        if any(
+            all(part.startswith(word) for part, word in zip(parts[i:], wanted))
+            for i in range(len(parts) - len(wanted) + 1)
+        ):
             return True
     return False
 
@@ -124,8 +135,12 @@ def criteria_features(game: POSG, criteria: dict) -> Counter:
     found = Counter((predicate(entry), entry["id"]) for entry in entries if holds(game, entry))
     labels = _labels(game)
     for kind in WORDS:
-        known = [word for entry in [*entries, *criteria.get("plausible", ())] if kind in entry
-                 for word in entry[kind]]
+        known = [
+            word
+            for entry in [*entries, *criteria.get("plausible", ())]
+            if kind in entry
+            for word in entry[kind]
+        ]
         for name in _chosen(game) if kind == "action" else labels[kind]:
             if not mentions(name, known):
                 found[kind, "other", name] += 1
@@ -134,31 +149,53 @@ def criteria_features(game: POSG, criteria: dict) -> Counter:
 
 def _labels(game: POSG) -> dict[str, list[str]]:
     reached = list(game.depths())
-    return {"player": list(game.players), "state": reached,
-            "terminal": [state for state in reached if state in game.terminals],
-            "action": list(dict.fromkeys(action for player in game.players for action in _offered(game, player)))}
+    return {
+        "player": list(game.players),
+        "state": reached,
+        "terminal": [state for state in reached if state in game.terminals],
+        "action": list(dict.fromkeys(action for player in game.players for action in _offered(game, player))),
+    }
 
 
 def _offered(game: POSG, player: str) -> list[str]:
     place = game.players.index(player)
-    return list(dict.fromkeys(action for state in game.depths() if state in game.actions
-                              for action in game.actions[state][place]))
+    return list(
+        dict.fromkeys(
+            action
+            for state in game.depths()
+            if state in game.actions
+            for action in game.actions[state][place]
+        )
+    )
 
 
 def _chosen(game: POSG) -> list[str]:
     """Actions that are one of several in some state: what a player can only do (wait, say) adds no structure."""
-    return list(dict.fromkeys(action for state in game.depths() if state in game.actions
-                              for mine in game.actions[state] if len(mine) > 1 for action in mine))
+    return list(
+        dict.fromkeys(
+            action
+            for state in game.depths()
+            if state in game.actions
+            for mine in game.actions[state]
+            if len(mine) > 1
+            for action in mine
+        )
+    )
 
 
 def _stochastic(game: POSG) -> bool:
-    return any(sum(p > 0 for p in row.values()) > 1
-               for state in game.depths() for row in game.transitions.get(state, {}).values())
+    return any(
+        sum(p > 0 for p in row.values()) > 1
+        for state in game.depths()
+        for row in game.transitions.get(state, {}).values()
+    )
 
 
 def _hidden(game: POSG) -> bool:
     reached = list(game.depths())
-    return any(len({seen.get(state) for state in reached}) < len(reached) for seen in game.observations.values())
+    return any(
+        len({seen.get(state) for state in reached}) < len(reached) for seen in game.observations.values()
+    )
 
 
 def endings(game: POSG) -> dict[str, frozenset]:
@@ -178,8 +215,11 @@ def endings(game: POSG) -> dict[str, frozenset]:
 def _irreversible(game: POSG) -> bool:
     ends = endings(game)
     for state in ends:
-        moves = [frozenset().union(*(ends[t] for t, p in row.items() if p > 0))
-                 for row in game.transitions.get(state, {}).values() if state not in game.terminals]
+        moves = [
+            frozenset().union(*(ends[t] for t, p in row.items() if p > 0))
+            for row in game.transitions.get(state, {}).values()
+            if state not in game.terminals
+        ]
         if len(set(moves)) > 1:
             return True
     return False
@@ -187,7 +227,13 @@ def _irreversible(game: POSG) -> bool:
 
 def _leads(game: POSG, wanted: dict) -> bool:
     ends = endings(game)
-    return any(mentions(action, wanted["action"]) and any(
-        mentions(end, wanted["terminal"]) for target, p in row.items() if p > 0 for end in ends[target])
-        for state in ends if state not in game.terminals for joint, row in game.transitions[state].items()
-        for action in joint)
+    return any(
+        mentions(action, wanted["action"])
+        and any(
+            mentions(end, wanted["terminal"]) for target, p in row.items() if p > 0 for end in ends[target]
+        )
+        for state in ends
+        if state not in game.terminals
+        for joint, row in game.transitions[state].items()
+        for action in joint
+    )

@@ -38,5 +38,8 @@ def multiset_agreement(reference: Counter, candidate: Counter) -> dict[str, floa
         raise ValueError("the reference has no features")
     shared = (reference & candidate).total()
     coverage, precision = shared / reference.total(), shared / max(candidate.total(), 1)
-    return {"coverage": coverage, "precision": precision,
-            "f1": 2 * coverage * precision / (coverage + precision) if shared else 0.0}
+    return {
+        "coverage": coverage,
+        "precision": precision,
+        "f1": 2 * coverage * precision / (coverage + precision) if shared else 0.0,
+    }

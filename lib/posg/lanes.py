@@ -75,7 +75,9 @@ def probe_problems(document: dict) -> list[str]:
         return problems
     game = from_document(_without_unoffered(document))
     if (pairs := _pairs(game, game.depths())) > TRANSITIONS:
-        return [f"actions: {pairs} pairs of a reachable state and a joint action; a model may list {TRANSITIONS}"]
+        return [
+            f"actions: {pairs} pairs of a reachable state and a joint action; a model may list {TRANSITIONS}"
+        ]
     for state in game.depths():
         problems += _absorbing(game, state) if state in game.terminals else _row_problems(game, state)
     return problems
@@ -87,7 +89,9 @@ def _pairs(game: POSG, states) -> int:
 
 
 def _absorbing(game: POSG, state: str) -> list[str]:
-    leaving = {target for row in game.transitions.get(state, {}).values() for target, p in row.items() if p > 0}
+    leaving = {
+        target for row in game.transitions.get(state, {}).values() for target, p in row.items() if p > 0
+    }
     return [f"the terminal state {state!r} leads to {target!r}" for target in sorted(leaving - {state})]
 
 
@@ -99,8 +103,9 @@ def _row_problems(game: POSG, state: str) -> list[str]:
             continue
         total = math.fsum(rows[joint].values())
         if not abs(total - 1) <= SUM_TOLERANCE:  # says no to NaN as well
-            problems.append(f"probabilities from {state!r} under {', '.join(joint)} sum to {total:.6g}, should be "
-                            "1")
+            problems.append(
+                f"probabilities from {state!r} under {', '.join(joint)} sum to {total:.6g}, should be 1"
+            )
     return problems
 
 
@@ -117,11 +122,15 @@ def _audit(game: POSG, unoffered: list[str]) -> LaneOne:
     alive = set(game.terminals) | {s for t in game.terminals for s in nx.ancestors(graph, t)}
     dead = [state for state in game.states if state in reached and state not in alive]
     problems += [f"no terminal state can be reached from {state!r}" for state in dead]
-    cyclic = sum(len(part) for part in nx.strongly_connected_components(graph)
-                 if len(part) > 1 or any(graph.has_edge(s, s) for s in part))
+    cyclic = sum(
+        len(part)
+        for part in nx.strongly_connected_components(graph)
+        if len(part) > 1 or any(graph.has_edge(s, s) for s in part)
+    )
     coverage = listed / expected if expected else 1.0
-    return LaneOne({"contract": (), "probe": (), "audit": tuple(problems)}, coverage, len(apart), len(dead),
-                   cyclic, game)
+    return LaneOne(
+        {"contract": (), "probe": (), "audit": tuple(problems)}, coverage, len(apart), len(dead), cyclic, game
+    )
 
 
 def state_graph(game: POSG) -> nx.DiGraph:
@@ -129,15 +138,25 @@ def state_graph(game: POSG) -> nx.DiGraph:
     Terminal states keep no edges (that they absorb is understood)."""
     graph = nx.DiGraph()
     graph.add_nodes_from(game.states)
-    graph.add_edges_from((state, target) for state in game.states if state not in game.terminals
-                         for target in game.successors(state))
+    graph.add_edges_from(
+        (state, target)
+        for state in game.states
+        if state not in game.terminals
+        for target in game.successors(state)
+    )
     return graph
 
 
 def _without_unoffered(document: dict) -> dict:
     """The document less the transitions for actions that their state does not offer."""
     terminals, actions = set(document["terminal_states"]), document["actions"]
-    keep = [entry for entry in document["transitions"] if entry["state"] in terminals or all(
-        action in actions.get(entry["state"], {}).get(player, [])
-        for player, action in entry["joint_action"].items())]
+    keep = [
+        entry
+        for entry in document["transitions"]
+        if entry["state"] in terminals
+        or all(
+            action in actions.get(entry["state"], {}).get(player, [])
+            for player, action in entry["joint_action"].items()
+        )
+    ]
     return {**document, "transitions": keep}

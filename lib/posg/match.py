@@ -87,7 +87,11 @@ def self_score(game: POSG, horizon: int = HORIZON) -> float:
 def _ratios(score, own_left, own_right):
     # twelve digits: a perfect match must read 1.0 whatever the order of summation
     coverage, precision = (min(1.0, round(score / own, 12)) for own in (own_left, own_right))
-    return coverage, precision, 2 * coverage * precision / (coverage + precision) if coverage + precision else 0.0
+    return (
+        coverage,
+        precision,
+        2 * coverage * precision / (coverage + precision) if coverage + precision else 0.0,
+    )
 
 
 def _over_players(left: Unrolled, right: Unrolled, nodes: int):
@@ -101,8 +105,11 @@ def _over_players(left: Unrolled, right: Unrolled, nodes: int):
     nodes = max(1, min(nodes, TABLE // work[0], JOINTS // work[1]))
     padded = reorder_players(left, seats[0])
     searches = [(Search(padded, reorder_players(right, order)), order) for order in orders]
-    searches = sorted(((search.root()[0], -k, search, order) for k, (search, order) in enumerate(searches)),
-                      key=lambda entry: entry[:2], reverse=True)
+    searches = sorted(
+        ((search.root()[0], -k, search, order) for k, (search, order) in enumerate(searches)),
+        key=lambda entry: entry[:2],
+        reverse=True,
+    )
     best, upper, used, settled, winner = 0.0, 0.0, 0, True, None
     for bound, _, search, order in searches:
         if bound <= best + 1e-9:
@@ -119,10 +126,14 @@ def _over_players(left: Unrolled, right: Unrolled, nodes: int):
 def _seatings(left: Unrolled, right: Unrolled, seats) -> list[tuple]:
     """Alignments of the players that can differ in score, in a fixed order: which of those who never have a choice
     (or were added to even the numbers) meets which makes no difference."""
-    choosing = [{k for shape in cut.shape for k, count in enumerate(shape) if count > 1} for cut in (left, right)]
+    choosing = [
+        {k for shape in cut.shape for k, count in enumerate(shape) if count > 1} for cut in (left, right)
+    ]
     kept = {}
     for order in sorted(set(itertools.permutations(seats)), key=str):
-        kept.setdefault(tuple(order[k] if order[k] in choosing[1] else None for k in sorted(choosing[0])), order)
+        kept.setdefault(
+            tuple(order[k] if order[k] in choosing[1] else None for k in sorted(choosing[0])), order
+        )
     return list(kept.values())
 
 
@@ -144,8 +155,11 @@ def _named(winner, left: Unrolled, right: Unrolled):
     if winner is None:
         return {}, {}, {}
     search, image, order = winner
-    players = {left.players[k]: right.players[place] for k, place in enumerate(order)
-               if place is not None and k < len(left.players)}
+    players = {
+        left.players[k]: right.players[place]
+        for k, place in enumerate(order)
+        if place is not None and k < len(left.players)
+    }
     states = {left.names[s]: right.names[t] for s, t in enumerate(image) if t >= 0}
     source = [UNMATCHED] * search.n
     for s, t in enumerate(image):
@@ -158,5 +172,7 @@ def _named(winner, left: Unrolled, right: Unrolled):
             pairs = best_alignment(weights, search.left.shape[s], search.right.shape[t], want_pairs=True)[2]
             actions[left.names[s]] = {
                 left.players[k]: {left.actions[s][k][a]: right.actions[t][place][b] for a, b in pairs[k]}
-                for k, place in enumerate(order) if place is not None and k < len(left.players)}
+                for k, place in enumerate(order)
+                if place is not None and k < len(left.players)
+            }
     return players, states, actions

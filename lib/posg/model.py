@@ -67,30 +67,48 @@ class POSG:
 
     def observation(self, player: str, state: str, joint, following: str) -> str:
         """What `player` sees after the transition: Omega of the definition."""
-        return self.signals.get((state, joint, following), {}).get(player, self.observations[player][following])
+        return self.signals.get((state, joint, following), {}).get(
+            player, self.observations[player][following]
+        )
 
     def size(self) -> dict[str, int]:
         """Counts: players, states, terminals, joint actions over all states, transitions with positive weight."""
         rows = [row for moves in self.transitions.values() for row in moves.values()]
         edges = sum(weight > 0 for row in rows for weight in row.values())
-        return {"players": len(self.players), "states": len(self.states), "terminals": len(self.terminals),
-                "joint_actions": len(rows), "transitions": edges}
+        return {
+            "players": len(self.players),
+            "states": len(self.states),
+            "terminals": len(self.terminals),
+            "joint_actions": len(rows),
+            "transitions": edges,
+        }
 
     def document(self) -> dict:
         """The JSON form."""
         rows = []
         for state, moves in self.transitions.items():
             for joint, row in moves.items():
-                outcomes = [{"state": target, "probability": weight}
-                            | ({"observations": dict(self.signals[state, joint, target])}
-                               if (state, joint, target) in self.signals else {})
-                            for target, weight in row.items()]
-                rows.append({"state": state, "joint_action": dict(zip(self.players, joint)), "outcomes": outcomes})
+                outcomes = [
+                    {"state": target, "probability": weight}
+                    | (
+                        {"observations": dict(self.signals[state, joint, target])}
+                        if (state, joint, target) in self.signals
+                        else {}
+                    )
+                    for target, weight in row.items()
+                ]
+                rows.append(
+                    {"state": state, "joint_action": dict(zip(self.players, joint)), "outcomes": outcomes}
+                )
         return {
-            "name": self.name, "players": list(self.players), "states": list(self.states),
-            "initial_state": self.initial, "terminal_states": [s for s in self.states if s in self.terminals],
-            "actions": {state: dict(zip(self.players, map(list, offered)))
-                        for state, offered in self.actions.items()},
+            "name": self.name,
+            "players": list(self.players),
+            "states": list(self.states),
+            "initial_state": self.initial,
+            "terminal_states": [s for s in self.states if s in self.terminals],
+            "actions": {
+                state: dict(zip(self.players, map(list, offered))) for state, offered in self.actions.items()
+            },
             "transitions": rows,
             "observations": {player: dict(seen) for player, seen in self.observations.items()},
         }
@@ -114,19 +132,32 @@ def from_document(document: dict, where: str = "the model") -> POSG:
         for outcome in entry["outcomes"]:
             row[outcome["state"]] = row.get(outcome["state"], 0.0) + float(outcome["probability"])
             usual = {player: document["observations"][player].get(outcome["state"]) for player in players}
-            news = {player: seen for player, seen in outcome.get("observations", {}).items()
-                    if seen != usual[player]}
+            news = {
+                player: seen
+                for player, seen in outcome.get("observations", {}).items()
+                if seen != usual[player]
+            }
             if news:
                 signals[state, joint, outcome["state"]] = news
         if state in terminals and set(row) == {state}:
             continue
         transitions.setdefault(state, {})[joint] = row
-    actions = {state: tuple(tuple(offered[player]) for player in players)
-               for state, offered in document["actions"].items()
-               if state not in terminals or state in transitions}
-    return POSG(players, tuple(document["states"]), document["initial_state"], terminals, actions, transitions,
-                {player: dict(document["observations"][player]) for player in players}, signals,
-                document.get("name", ""))
+    actions = {
+        state: tuple(tuple(offered[player]) for player in players)
+        for state, offered in document["actions"].items()
+        if state not in terminals or state in transitions
+    }
+    return POSG(
+        players,
+        tuple(document["states"]),
+        document["initial_state"],
+        terminals,
+        actions,
+        transitions,
+        {player: dict(document["observations"][player]) for player in players},
+        signals,
+        document.get("name", ""),
+    )
 
 
 def read_posg(path) -> POSG:
@@ -151,11 +182,15 @@ def canonical_json(game: POSG) -> str:
     document = game.document()
     for key in ("players", "states", "terminal_states"):
         document[key] = sorted(document[key])
-    document["actions"] = {state: {player: sorted(offered) for player, offered in choices.items()}
-                           for state, choices in document["actions"].items()}
+    document["actions"] = {
+        state: {player: sorted(offered) for player, offered in choices.items()}
+        for state, choices in document["actions"].items()
+    }
     for entry in document["transitions"]:
-        entry["outcomes"] = sorted((outcome for outcome in entry["outcomes"] if outcome["probability"] > 0),
-                                   key=lambda outcome: outcome["state"])
+        entry["outcomes"] = sorted(
+            (outcome for outcome in entry["outcomes"] if outcome["probability"] > 0),
+            key=lambda outcome: outcome["state"],
+        )
     document["transitions"].sort(key=lambda entry: (entry["state"], sorted(entry["joint_action"].items())))
     return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
@@ -174,10 +209,17 @@ def schema_problems(document) -> list[str]:
     found = list(itertools.islice(_validator().iter_errors(document), 10))
     if not found:  # what JSON Schema has no word for
         whole = writable(json.dumps(document, ensure_ascii=False))
-        return ["transitions: a probability is not a number" if whole else
-                "document: a text holds half a surrogate pair, should be whole characters"]
-    said = (f"{'.'.join(map(str, error.absolute_path)) or 'document'}: {error.message[:200]}" for error in found)
-    return [text.encode("utf-8", "backslashreplace").decode() for text in said]  # a key may be half a character
+        return [
+            "transitions: a probability is not a number"
+            if whole
+            else "document: a text holds half a surrogate pair, should be whole characters"
+        ]
+    said = (
+        f"{'.'.join(map(str, error.absolute_path)) or 'document'}: {error.message[:200]}" for error in found
+    )
+    return [
+        text.encode("utf-8", "backslashreplace").decode() for text in said
+    ]  # a key may be half a character
 
 
 def reference_problems(document: dict) -> list[str]:
@@ -192,19 +234,29 @@ def reference_problems(document: dict) -> list[str]:
         if state not in states:
             say(f"actions: {state!r} is not among the states")
         if set(choices) != set(players):
-            say(f"actions.{state}: should name the players {', '.join(players)}, names "
-                f"{', '.join(choices) or 'none'}")
-    problems += [f"actions: the non-terminal state {state!r} has none"
-                 for state in document["states"] if state not in terminals and state not in document["actions"]]
+            say(
+                f"actions.{state}: should name the players {', '.join(players)}, names "
+                f"{', '.join(choices) or 'none'}"
+            )
+    problems += [
+        f"actions: the non-terminal state {state!r} has none"
+        for state in document["states"]
+        if state not in terminals and state not in document["actions"]
+    ]
     for player in players:
-        missing = [state for state in document["states"] if state not in document["observations"].get(player, {})]
+        missing = [
+            state for state in document["states"] if state not in document["observations"].get(player, {})
+        ]
         if missing:
             say(f"observations.{player}: nothing for the state {missing[0]!r}")
     for player, told in document["observations"].items():
         if player not in players:
             say(f"observations: {player!r} is not among the players")
-        problems += [f"observations.{player}: {state!r} is not among the states" for state in told
-                     if state not in states]
+        problems += [
+            f"observations.{player}: {state!r} is not among the states"
+            for state in told
+            if state not in states
+        ]
     seen = set()
     for number, entry in enumerate(document["transitions"]):
         where, joint = f"transitions.{number}", entry["joint_action"]
@@ -215,12 +267,22 @@ def reference_problems(document: dict) -> list[str]:
         if set(joint) != set(players):
             say(f"{where}: joint_action should name the players {', '.join(players)}")
         elif entry["state"] not in terminals:
-            problems += [f"{where}: {joint[player]!r} is not an action of {player} in {entry['state']!r}"
-                         for player in players if joint[player] not in offered.get(player, [])]
-        problems += [f"{where}: the outcome {outcome['state']!r} is not among the states"
-                     for outcome in entry["outcomes"] if outcome["state"] not in states]
-        problems += [f"{where}: observations: {player!r} is not among the players" for outcome in entry["outcomes"]
-                     for player in outcome.get("observations", ()) if player not in players]
+            problems += [
+                f"{where}: {joint[player]!r} is not an action of {player} in {entry['state']!r}"
+                for player in players
+                if joint[player] not in offered.get(player, [])
+            ]
+        problems += [
+            f"{where}: the outcome {outcome['state']!r} is not among the states"
+            for outcome in entry["outcomes"]
+            if outcome["state"] not in states
+        ]
+        problems += [
+            f"{where}: observations: {player!r} is not among the players"
+            for outcome in entry["outcomes"]
+            for player in outcome.get("observations", ())
+            if player not in players
+        ]
         key = (entry["state"], tuple(sorted(joint.items())))
         if key in seen:
             say(f"{where}: the same state and joint action are listed twice")
@@ -240,22 +302,36 @@ def relabel(game: POSG, rng, shuffle: bool = True) -> POSG:
     states = {state: f"s{number}" for number, state in enumerate(order(list(game.states)))}
     moves = {}
     for state, offered in game.actions.items():
-        moves[state] = [{action: f"a{number}" for number, action in enumerate(order(list(mine)))}
-                        for mine in offered]
+        moves[state] = [
+            {action: f"a{number}" for number, action in enumerate(order(list(mine)))} for mine in offered
+        ]
     renamed = lambda state, joint: tuple(moves[state][place][joint[place]] for place in places)
     transitions = {
         states[state]: {
-            renamed(state, joint): {states[t]: w for t, w in order(list(game.transitions[state][joint].items()))}
-            for joint in order(list(game.transitions[state]))}
-        for state in order(list(game.transitions))}
+            renamed(state, joint): {
+                states[t]: w for t, w in order(list(game.transitions[state][joint].items()))
+            }
+            for joint in order(list(game.transitions[state]))
+        }
+        for state in order(list(game.transitions))
+    }
     return POSG(
         tuple(players[game.players[place]] for place in places),
         tuple(sorted(states.values(), key=lambda s: int(s[1:]))),
-        states[game.initial], frozenset(states[state] for state in game.terminals),
-        {states[state]: tuple(tuple(moves[state][place].values()) for place in places) for state in game.actions},
+        states[game.initial],
+        frozenset(states[state] for state in game.terminals),
+        {
+            states[state]: tuple(tuple(moves[state][place].values()) for place in places)
+            for state in game.actions
+        },
         transitions,
-        {players[p]: {states[s]: f"o:{seen}" for s, seen in game.observations[p].items()}
-         for p in game.observations},
-        {(states[s], renamed(s, joint), states[t]): {players[p]: f"o:{seen}" for p, seen in told.items()}
-         for (s, joint, t), told in game.signals.items()},
-        game.name)
+        {
+            players[p]: {states[s]: f"o:{seen}" for s, seen in game.observations[p].items()}
+            for p in game.observations
+        },
+        {
+            (states[s], renamed(s, joint), states[t]): {players[p]: f"o:{seen}" for p, seen in told.items()}
+            for (s, joint, t), told in game.signals.items()
+        },
+        game.name,
+    )

@@ -31,8 +31,10 @@ def reach_probability(game: POSG, goals, *, tolerance: float = 1e-10, most: int 
         for state in states:
             if state in game.terminals:
                 continue
-            odds = {joint: math.fsum(p * value[t] for t, p in row.items() if p > 0)
-                    for joint, row in game.transitions[state].items()}
+            odds = {
+                joint: math.fsum(p * value[t] for t, p in row.items() if p > 0)
+                for joint, row in game.transitions[state].items()
+            }
             best = max(odds.values())
             if state not in policy or best > odds[policy[state]] + 1e-12:
                 # a move is changed only for a strict gain, so that ties never make a policy go in circles
@@ -69,8 +71,10 @@ def reversibility(game: POSG) -> dict[str, float]:
         kept = [frozenset.intersection(*(ends[t] for t in targets)) for targets in moves]
         most = frozenset().union(*kept)
         lost += [keeps < most for keeps in kept]
-    return {"returnable": float(np.mean(steps)) if steps else math.nan,
-            "foreclosing": float(np.mean(lost)) if lost else math.nan}
+    return {
+        "returnable": float(np.mean(steps)) if steps else math.nan,
+        "foreclosing": float(np.mean(lost)) if lost else math.nan,
+    }
 
 
 def _closure(game: POSG) -> dict[str, set]:
@@ -103,8 +107,10 @@ def empowerment(game: POSG, player: str, *, state: str | None = None, steps: int
         if left == 0 or here in game.terminals:
             return np.eye(len(number))[[number[here]]]
         if (here, left) not in memo:
-            rows = [_mix(chances, [behaviours(t, left - 1) for t in chances])
-                    for chances in _by_action(game, here, place)]
+            rows = [
+                _mix(chances, [behaviours(t, left - 1) for t in chances])
+                for chances in _by_action(game, here, place)
+            ]
             memo[here, left] = np.unique(np.round(np.vstack(rows), 12), axis=0)
         return memo[here, left]
 
@@ -163,8 +169,13 @@ def profile(game: POSG, *, steps: int = 2) -> dict[str, float]:
         powers = [empowerment(game, player, steps=steps) for player in game.players]
     except PosgError:
         powers = [math.nan]
-    return {"endings": len(odds), "certain": sum(p > 1 - 1e-6 for p in odds.values()), **reversibility(game),
-            "empowerment_mean": float(np.mean(powers)), "empowerment_least": min(powers)}
+    return {
+        "endings": len(odds),
+        "certain": sum(p > 1 - 1e-6 for p in odds.values()),
+        **reversibility(game),
+        "empowerment_mean": float(np.mean(powers)),
+        "empowerment_least": min(powers),
+    }
 
 
 def planning_regret(reference: POSG, candidate: POSG, match: Match) -> dict[str, float]:
@@ -178,8 +189,11 @@ def planning_regret(reference: POSG, candidate: POSG, match: Match) -> dict[str,
     for end, best in reachability(reference).items():
         target = match.states.get(end)
         policy = reach_probability(candidate, {target})[1] if target is not None else {}
-        moves = {state: _translated(reference, candidate, match, state, policy) for state in reference.depths()
-                 if state not in reference.terminals}
+        moves = {
+            state: _translated(reference, candidate, match, state, policy)
+            for state in reference.depths()
+            if state not in reference.terminals
+        }
         regrets[end] = max(0.0, best - chances(reference, moves, {end})[reference.initial])
     return regrets
 
@@ -193,8 +207,11 @@ def _translated(reference, candidate, match, state, policy) -> list:
     allowed = []
     for player, offered in zip(reference.players, reference.actions[state]):
         planned = wanted.get(match.players.get(player))
-        own = [action for action, image in match.actions.get(state, {}).get(player, {}).items()
-               if image == planned]
+        own = [
+            action
+            for action, image in match.actions.get(state, {}).get(player, {}).items()
+            if image == planned
+        ]
         allowed.append(own or list(offered))
     return list(itertools.product(*allowed))
 

@@ -61,8 +61,9 @@ class Verdict:
     backend: str = ""
 
 
-def run_candidate(source: str, *, limits: Limits = Limits(), backend: str | None = None,
-                  allow_unisolated: bool = False) -> Verdict:
+def run_candidate(
+    source: str, *, limits: Limits = Limits(), backend: str | None = None, allow_unisolated: bool = False
+) -> Verdict:
     """Import and tabulate a Python world model in isolation.
 
     backend : "bwrap" or "namespaces" to insist on one; None takes the first that works.
@@ -75,8 +76,10 @@ def run_candidate(source: str, *, limits: Limits = Limits(), backend: str | None
         if backend is None:
             if not allow_unisolated:
                 raise SandboxRefused(
-                    "refused to run model-written Python: " + "; ".join(reasons)
-                    + ". Install bubblewrap, or pass allow_unisolated=True for code you have read yourself")
+                    "refused to run model-written Python: "
+                    + "; ".join(reasons)
+                    + ". Install bubblewrap, or pass allow_unisolated=True for code you have read yourself"
+                )
             backend = "none"
     elif backend not in BACKENDS:
         raise ValueError(f"backend {backend!r} is not one of {', '.join(BACKENDS)}")
@@ -117,9 +120,13 @@ def unavailable(backend: str) -> str | None:
 def _run(source, limits: Limits, backend: str) -> Verdict:
     with tempfile.TemporaryDirectory(prefix="posg-") as root:
         order = {
-            "source": source, "backend": backend, "root": root, "limits": asdict(limits),
+            "source": source,
+            "backend": backend,
+            "root": root,
+            "limits": asdict(limits),
             "abstract": (HERE / "abstract.py").read_text(encoding="utf-8"),
-            "visible": list(_visible()), "hidden": list(_hidden()),
+            "visible": list(_visible()),
+            "hidden": list(_hidden()),
         }
         return _converse(_command(backend, limits), json.dumps(order).encode(), limits, backend)
 
@@ -128,8 +135,22 @@ def _command(backend: str, limits: Limits) -> list[str]:
     inner = [_interpreter(), "-I", "-S", "-B", "-X", "utf8", str(HERE / "sandbox_child.py")]
     if backend != "bwrap":
         return inner
-    outer = [shutil.which("bwrap"), "--unshare-all", "--unshare-user", "--die-with-parent", "--new-session",
-             "--clearenv", "--uid", "65534", "--gid", "65534", "--cap-drop", "ALL", "--hostname", "sandbox"]
+    outer = [
+        shutil.which("bwrap"),
+        "--unshare-all",
+        "--unshare-user",
+        "--die-with-parent",
+        "--new-session",
+        "--clearenv",
+        "--uid",
+        "65534",
+        "--gid",
+        "65534",
+        "--cap-drop",
+        "ALL",
+        "--hostname",
+        "sandbox",
+    ]
     for path in (*_visible(), str(HERE / "sandbox_child.py")):
         outer += ["--ro-bind", path, path]
     for path in _hidden():
@@ -141,8 +162,16 @@ def _command(backend: str, limits: Limits) -> list[str]:
 
 def _converse(command, order: bytes, limits: Limits, backend: str) -> Verdict:
     """Start the process, hand it the order, collect its answer within the limits, and end it for certain."""
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               env={}, cwd="/", start_new_session=True, close_fds=True)
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={},
+        cwd="/",
+        start_new_session=True,
+        close_fds=True,
+    )
     try:
         answer, noise, ended = _exchange(process, order, limits)
     finally:
@@ -172,7 +201,11 @@ def _exchange(process, order: bytes, limits: Limits):
         while selector.get_map():
             left = deadline - time.monotonic()
             if left <= 0:
-                return None, None, ("timeout", f"still running after {limits.wall_seconds:g} s of wall-clock time")
+                return (
+                    None,
+                    None,
+                    ("timeout", f"still running after {limits.wall_seconds:g} s of wall-clock time"),
+                )
             for key, _ in selector.select(left):
                 if key.data == "in":
                     order = _feed(selector, process.stdin, order)
@@ -188,7 +221,7 @@ def _exchange(process, order: bytes, limits: Limits):
 
 def _feed(selector, pipe, order: bytes) -> bytes:
     try:
-        order = order[os.write(pipe.fileno(), order[:65536]):]
+        order = order[os.write(pipe.fileno(), order[:65536]) :]
     except BrokenPipeError:
         order = b""
     if not order:
@@ -206,8 +239,11 @@ def _verdict(answer: bytes, noise: bytes, code: int, backend: str) -> Verdict:
             return Verdict("cpu", "stopped by the kernel at its CPU limit", backend=backend)
         last = noise.decode("utf-8", "replace").strip().splitlines()[-1:] or [f"exit status {code}"]
         started = noise.startswith(b"bwrap:")
-        return Verdict("refused" if started else "crashed", f"ended without an answer: {_one_line(last[0][:300])}",
-                       backend=backend)
+        return Verdict(
+            "refused" if started else "crashed",
+            f"ended without an answer: {_one_line(last[0][:300])}",
+            backend=backend,
+        )
     try:
         data = json.loads(answer, parse_constant=_no_constant, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
@@ -219,7 +255,9 @@ def _verdict(answer: bytes, noise: bytes, code: int, backend: str) -> Verdict:
     document, message = data.get("document"), data.get("message", "")
     if not isinstance(message, str) or not isinstance(document, (dict, type(None))):
         return Verdict("unreadable", "the answer is not a verdict", backend=backend)
-    return Verdict(data["status"], _one_line(message[:500]), document if data["status"] == "ok" else None, backend)
+    return Verdict(
+        data["status"], _one_line(message[:500]), document if data["status"] == "ok" else None, backend
+    )
 
 
 def _one_line(text: str) -> str:
@@ -249,11 +287,19 @@ def _visible() -> tuple[str, ...]:
     that these load."""
     python, library = _interpreter(), os.path.realpath(sysconfig.get_path("stdlib"))
     extensions = os.path.join(library, "lib-dynload")
-    modules = [os.path.join(extensions, name) for name in sorted(os.listdir(extensions))
-               if re.match(r"_?(ctypes|socket|json|struct|math|random|resource|datetime|decimal|fractions|"
-                           r"statistics|heapq|bisect|posixsubprocess|select|zlib|array)\.", name)]
+    modules = [
+        os.path.join(extensions, name)
+        for name in sorted(os.listdir(extensions))
+        if re.match(
+            r"_?(ctypes|socket|json|struct|math|random|resource|datetime|decimal|fractions|"
+            r"statistics|heapq|bisect|posixsubprocess|select|zlib|array)\.",
+            name,
+        )
+    ]
     try:
-        listed = subprocess.run(["ldd", python, *modules], capture_output=True, text=True, timeout=30, check=False)
+        listed = subprocess.run(
+            ["ldd", python, *modules], capture_output=True, text=True, timeout=30, check=False
+        )
         libraries = sorted(set(re.findall(r"(/\S+) \(0x", listed.stdout)))
     except (OSError, subprocess.TimeoutExpired):
         libraries = []
@@ -267,5 +313,8 @@ def _visible() -> tuple[str, ...]:
 def _hidden() -> tuple[str, ...]:
     """Folders inside what is shown that are covered: installed packages are no business of a world model."""
     library = os.path.realpath(sysconfig.get_path("stdlib"))
-    return tuple(path for name in ("site-packages", "dist-packages")
-                 if os.path.isdir(path := os.path.join(library, name)))
+    return tuple(
+        path
+        for name in ("site-packages", "dist-packages")
+        if os.path.isdir(path := os.path.join(library, name))
+    )

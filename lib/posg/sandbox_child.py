@@ -22,15 +22,153 @@ libc = ctypes.CDLL(None, use_errno=True)
 # System calls a world model has no use for, by machine: processes and threads, the network, other
 # processes' memory, mounts and namespaces, kernel facilities. Opening files is left to the namespaces.
 REFUSED = {
-    "x86_64": (0xC000003E, [
-        29, 41, 42, 43, 44, 45, 46, 47, 49, 50, 53, 56, 57, 58, 59, 62, 64, 68, 101, 103, 133, 134, 135, 155, 161,
-        163, 164, 165, 166, 167, 169, 170, 172, 173, 175, 176, 179, 200, 234, 240, 246, 248, 249, 250, 259, 272,
-        298, 302, 303, 304, 308, 310, 311, 312, 313, 319, 321, 322, 323, 424, 425, 426, 427, 428, 429, 430, 431,
-        432, 433, 434, 435, 438]),
-    "aarch64": (0xC00000B7, [
-        33, 39, 40, 41, 51, 60, 89, 92, 97, 104, 105, 106, 116, 117, 129, 130, 131, 142, 161, 180, 186, 190, 194,
-        198, 199, 200, 201, 202, 203, 206, 207, 211, 212, 217, 218, 219, 220, 221, 224, 241, 261, 264, 265, 268,
-        270, 271, 272, 273, 279, 280, 281, 282, 424, 425, 426, 427, 428, 429, 430, 431, 432, 433, 434, 435, 438]),
+    "x86_64": (
+        0xC000003E,
+        [
+            29,
+            41,
+            42,
+            43,
+            44,
+            45,
+            46,
+            47,
+            49,
+            50,
+            53,
+            56,
+            57,
+            58,
+            59,
+            62,
+            64,
+            68,
+            101,
+            103,
+            133,
+            134,
+            135,
+            155,
+            161,
+            163,
+            164,
+            165,
+            166,
+            167,
+            169,
+            170,
+            172,
+            173,
+            175,
+            176,
+            179,
+            200,
+            234,
+            240,
+            246,
+            248,
+            249,
+            250,
+            259,
+            272,
+            298,
+            302,
+            303,
+            304,
+            308,
+            310,
+            311,
+            312,
+            313,
+            319,
+            321,
+            322,
+            323,
+            424,
+            425,
+            426,
+            427,
+            428,
+            429,
+            430,
+            431,
+            432,
+            433,
+            434,
+            435,
+            438,
+        ],
+    ),
+    "aarch64": (
+        0xC00000B7,
+        [
+            33,
+            39,
+            40,
+            41,
+            51,
+            60,
+            89,
+            92,
+            97,
+            104,
+            105,
+            106,
+            116,
+            117,
+            129,
+            130,
+            131,
+            142,
+            161,
+            180,
+            186,
+            190,
+            194,
+            198,
+            199,
+            200,
+            201,
+            202,
+            203,
+            206,
+            207,
+            211,
+            212,
+            217,
+            218,
+            219,
+            220,
+            221,
+            224,
+            241,
+            261,
+            264,
+            265,
+            268,
+            270,
+            271,
+            272,
+            273,
+            279,
+            280,
+            281,
+            282,
+            424,
+            425,
+            426,
+            427,
+            428,
+            429,
+            430,
+            431,
+            432,
+            433,
+            434,
+            435,
+            438,
+        ],
+    ),
 }
 
 
@@ -89,8 +227,15 @@ def enter_namespaces(order):
 
 
 def set_limits(limits):
-    for name, value in (("AS", limits["memory_bytes"]), ("CPU", limits["cpu_seconds"]), ("CORE", 0),
-                        ("FSIZE", limits["scratch_bytes"]), ("NOFILE", 32), ("NPROC", 1), ("MSGQUEUE", 0)):
+    for name, value in (
+        ("AS", limits["memory_bytes"]),
+        ("CPU", limits["cpu_seconds"]),
+        ("CORE", 0),
+        ("FSIZE", limits["scratch_bytes"]),
+        ("NOFILE", 32),
+        ("NPROC", 1),
+        ("MSGQUEUE", 0),
+    ):
         resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (value, value))
 
 
@@ -114,14 +259,18 @@ def refuse_system_calls():
 
 def prove_shut():
     """Try the doors. A kernel that accepts a limit but does not enforce it is found out here."""
+
     def connect():
         if libc.socket(2, 1, 0) < 0:  # without the module, whose import would cost as much as all the rest
             raise OSError
 
-    for what, attempt in (("a file outside", lambda: os.open("/etc/passwd", os.O_RDONLY)),
-                          ("/proc", lambda: os.listdir("/proc/self")),
-                          ("a socket", connect), ("a process", os.fork),
-                          ("the root folder", lambda: os.mkdir("/outside"))):
+    for what, attempt in (
+        ("a file outside", lambda: os.open("/etc/passwd", os.O_RDONLY)),
+        ("/proc", lambda: os.listdir("/proc/self")),
+        ("a socket", connect),
+        ("a process", os.fork),
+        ("the root folder", lambda: os.mkdir("/outside")),
+    ):
         try:
             attempt()
         except OSError:
@@ -138,8 +287,11 @@ def build(order):
     module = types.ModuleType("candidate")
     sys.modules["candidate"] = module
     exec(compile(order["source"], "candidate.py", "exec"), module.__dict__)
-    found = [value for value in list(module.__dict__.values())
-             if isinstance(value, type) and value is not kind and kind in value.__mro__]
+    found = [
+        value
+        for value in list(module.__dict__.values())
+        if isinstance(value, type) and value is not kind and kind in value.__mro__
+    ]
     found = [value for value in found if not any(value in other.__mro__[1:] for other in found)]
     if len(found) != 1:
         raise failure(f"{len(found)} classes extend AbstractPOSG, should be one")
@@ -190,7 +342,7 @@ def _line(error):
 
 def _send(descriptor, data):
     while data:
-        data = data[os.write(descriptor, data):]
+        data = data[os.write(descriptor, data) :]
 
 
 if __name__ == "__main__":

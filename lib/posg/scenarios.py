@@ -55,8 +55,9 @@ class Scenario:
         if not self.locations:
             return self.text
         if condition not in self.locations:
-            raise ScenarioError(f"{self.id}: no location condition {condition!r}; there are "
-                                f"{', '.join(self.locations)}")
+            raise ScenarioError(
+                f"{self.id}: no location condition {condition!r}; there are {', '.join(self.locations)}"
+            )
         return self.text.format(location=self.locations[condition])
 
 
@@ -64,8 +65,19 @@ def load_scenario(path) -> Scenario:
     """Read one case file. Raises ScenarioError naming file and key; ParamsError where it is not YAML."""
     path = Path(path)
     data = read_yaml(path)
-    known = {"id", "tier", "title", "text", "roles", "facts", "game", "candidate", "criteria", "locations",
-             "source"}
+    known = {
+        "id",
+        "tier",
+        "title",
+        "text",
+        "roles",
+        "facts",
+        "game",
+        "candidate",
+        "criteria",
+        "locations",
+        "source",
+    }
     for key in set(data) - known:
         raise ScenarioError(f"{shown(path)}: unknown key {key!r}; known: {', '.join(sorted(known))}")
     for key in ("id", "tier", "title", "text", "roles", "facts", "game"):
@@ -80,9 +92,22 @@ def load_scenario(path) -> Scenario:
         predicate(entry)
     where = shown(path)
     game = read_notation(data["game"], f"{where}: game", data["id"])
-    other = read_notation(data["candidate"], f"{where}: candidate", data["id"]) if data.get("candidate") else None
-    return Scenario(data["id"], data["tier"], data["title"], " ".join(data["text"].split()), data["roles"],
-                    data["facts"], game, criteria, data.get("locations") or {}, other, data.get("source", ""))
+    other = (
+        read_notation(data["candidate"], f"{where}: candidate", data["id"]) if data.get("candidate") else None
+    )
+    return Scenario(
+        data["id"],
+        data["tier"],
+        data["title"],
+        " ".join(data["text"].split()),
+        data["roles"],
+        data["facts"],
+        game,
+        criteria,
+        data.get("locations") or {},
+        other,
+        data.get("source", ""),
+    )
 
 
 @functools.lru_cache(maxsize=1)
@@ -135,16 +160,28 @@ def read_notation(data: dict, where: str, name: str = "") -> POSG:
         actions[state] = {player: list(entry.get(player, [WAIT])) for player in players}
         for joint in itertools.product(*actions[state].values()):
             chosen = dict(zip(players, joint))
-            outcomes = [{"state": target, "probability": weight}
-                        for target, weight in _decide(entry["to"], chosen, here).items()]
+            outcomes = [
+                {"state": target, "probability": weight}
+                for target, weight in _decide(entry["to"], chosen, here).items()
+            ]
             transitions.append({"state": state, "joint_action": chosen, "outcomes": outcomes})
     sees = data.get("sees") or {}
-    observations = {player: {state: sees.get(player, {}).get(state, state) for state in states}
-                    for player in players}
-    return from_document({
-        "name": name, "players": players, "states": states, "initial_state": data["start"],
-        "terminal_states": list(data["end"]), "actions": actions, "transitions": transitions,
-        "observations": observations}, where)
+    observations = {
+        player: {state: sees.get(player, {}).get(state, state) for state in states} for player in players
+    }
+    return from_document(
+        {
+            "name": name,
+            "players": players,
+            "states": states,
+            "initial_state": data["start"],
+            "terminal_states": list(data["end"]),
+            "actions": actions,
+            "transitions": transitions,
+            "observations": observations,
+        },
+        where,
+    )
 
 
 def _decide(lines, chosen: dict, where: str) -> dict[str, float]:
@@ -152,8 +189,10 @@ def _decide(lines, chosen: dict, where: str) -> dict[str, float]:
         conditions = {key: value for key, value in line.items() if key != "then"}
         for player in set(conditions) - set(chosen):
             raise PosgError(f"{where}: {player!r} is no player")
-        if all(chosen[player] in (value if isinstance(value, list) else [value])
-               for player, value in conditions.items()):
+        if all(
+            chosen[player] in (value if isinstance(value, list) else [value])
+            for player, value in conditions.items()
+        ):
             then = line["then"]
             if not isinstance(then, dict):
                 return {then: 1.0}

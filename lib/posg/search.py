@@ -47,7 +47,12 @@ class Search:
     def leaving(self, s: int, t: int, image, source) -> float:
         """Most probability mass that the transitions of s and t can still share, given the partial renaming:
         image[s] is a right state, FREE or UNMATCHED; source[t] is a left state or FREE."""
-        key = (s, t, tuple([image[x] for x in self.next_left[s]]), tuple([source[y] for y in self.next_right[t]]))
+        key = (
+            s,
+            t,
+            tuple([image[x] for x in self.next_left[s]]),
+            tuple([source[y] for y in self.next_right[t]]),
+        )
         known = self.memo.get(key)
         if known is None:
             weights = self.shared(s, t, image, source)
@@ -108,7 +113,7 @@ class Search:
         """(out[s, t], into[s, t]): most mass the pair can share by leaving and by entering transitions."""
         out = np.zeros((self.m, self.n))
         for s in self.open_left:
-            for t in ([image[s]] if image[s] >= 0 else self.open_right if image[s] == FREE else []):
+            for t in [image[s]] if image[s] >= 0 else self.open_right if image[s] == FREE else []:
                 if (image[s] == t or source[t] == FREE) and self.right.shape[t]:
                     out[s, t] = self.leaving(s, t, image, source)
         return out, self.arriving(image, source)
@@ -255,8 +260,10 @@ class Search:
 
 def _flat_rows(cut: Unrolled):
     """rows[s][a]: outcomes of the joint action at flat position a."""
-    return [[cut.rows[s].get(key, ()) for key in np.ndindex(*cut.shape[s])] if cut.shape[s] else []
-            for s in range(len(cut.names))]
+    return [
+        [cut.rows[s].get(key, ()) for key in np.ndindex(*cut.shape[s])] if cut.shape[s] else []
+        for s in range(len(cut.names))
+    ]
 
 
 def _targets(rows):
@@ -286,7 +293,9 @@ def _grain(cuts) -> int | None:
 def _colors(*sides) -> list[list[int]]:
     """color[s] of both games' states: equal where states behave alike as far as refinement by the multiset of
     their outcomes' colours can tell, under any names (a hint for good renamings; bounds do not use it)."""
-    colors = [[(cut.terminal[s], tuple(sorted(cut.shape[s]))) for s in range(len(cut.names))] for cut, _ in sides]
+    colors = [
+        [(cut.terminal[s], tuple(sorted(cut.shape[s]))) for s in range(len(cut.names))] for cut, _ in sides
+    ]
     count = 0
     while True:
         number = {}
@@ -294,8 +303,13 @@ def _colors(*sides) -> list[list[int]]:
         if len(number) == count:
             return colors
         count = len(number)
-        colors = [[(own[s], tuple(sorted(tuple(sorted((own[x], p) for x, p in row)) for row in rows[s])))
-                   for s in range(len(own))] for own, (_, rows) in zip(colors, sides)]
+        colors = [
+            [
+                (own[s], tuple(sorted(tuple(sorted((own[x], p) for x, p in row)) for row in rows[s])))
+                for s in range(len(own))
+            ]
+            for own, (_, rows) in zip(colors, sides)
+        ]
 
 
 def _twins(cut: Unrolled, rows) -> list[int]:

@@ -31,17 +31,24 @@ def structure_profile(game: POSG) -> dict[str, float]:
     parts = [len(part) for part in nx.strongly_connected_components(graph)]
     choices = [any(len(mine) > 1 for mine in game.actions[state]) for state in open_states]
     return {
-        "players": len(game.players), "states": len(depths),
-        "terminals": sum(state in game.terminals for state in depths), "joint_actions": len(rows),
+        "players": len(game.players),
+        "states": len(depths),
+        "terminals": sum(state in game.terminals for state in depths),
+        "joint_actions": len(rows),
         "transitions": sum(p > 0 for row in rows for p in row.values()),
         "reachable_share": len(depths) / len(game.states),
-        "branching_mean": float(branching.mean()), "branching_max": int(branching.max()),
+        "branching_mean": float(branching.mean()),
+        "branching_max": int(branching.max()),
         "in_degree_max": max(degree for _, degree in graph.in_degree()),
         "out_degree_max": max(degree for _, degree in graph.out_degree()),
-        "components": len(parts), "largest_component": max(parts), "depth": max(depths.values()),
-        "stochastic_share":
-            float(np.mean([sum(p > 0 for p in row.values()) > 1 for row in rows])) if rows else 0.0,
-        "entropy_mean": float(entropy.mean()), "entropy_max": float(entropy.max()),
+        "components": len(parts),
+        "largest_component": max(parts),
+        "depth": max(depths.values()),
+        "stochastic_share": float(np.mean([sum(p > 0 for p in row.values()) > 1 for row in rows]))
+        if rows
+        else 0.0,
+        "entropy_mean": float(entropy.mean()),
+        "entropy_max": float(entropy.max()),
         "choice_share": float(np.mean(choices)) if choices else 0.0,
     }
 
@@ -54,8 +61,12 @@ def outcome_entropy(weights) -> float:
 def properties(game: POSG) -> dict[str, bool]:
     """The four yes-or-no properties of the paper's Figure 5 (appendix A.2)."""
     profile = structure_profile(game)
-    return {"multiple_players": profile["players"] > 1, "stochastic": profile["stochastic_share"] > 0,
-            "player_choice": profile["choice_share"] > 0, "multi_step": profile["depth"] > 1}
+    return {
+        "multiple_players": profile["players"] > 1,
+        "stochastic": profile["stochastic_share"] > 0,
+        "player_choice": profile["choice_share"] > 0,
+        "multi_step": profile["depth"] > 1,
+    }
 
 
 def differences(reference: POSG, candidate: POSG) -> dict[str, bool]:
@@ -63,7 +74,8 @@ def differences(reference: POSG, candidate: POSG) -> dict[str, bool]:
     mine, theirs = structure_profile(reference), structure_profile(candidate)
     return {
         "terminal_count": mine["terminals"] != theirs["terminals"],
-        "extra_states": theirs["states"] > mine["states"], "missing_states": theirs["states"] < mine["states"],
+        "extra_states": theirs["states"] > mine["states"],
+        "missing_states": theirs["states"] < mine["states"],
         "extra_transitions": theirs["transitions"] > mine["transitions"],
         "missing_transitions": theirs["transitions"] < mine["transitions"],
         "player_count": mine["players"] != theirs["players"],

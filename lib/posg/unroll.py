@@ -50,8 +50,15 @@ def unroll(game: POSG, horizon: int = 3) -> Unrolled:
         shape.append(tuple(map(len, offered)))
         rows.append(table)
         actions.append(tuple(offered))
-    return Unrolled(game.players, tuple(depth), tuple(state in game.terminals for state in depth),
-                    tuple(depth.values()), tuple(shape), tuple(rows), tuple(actions))
+    return Unrolled(
+        game.players,
+        tuple(depth),
+        tuple(state in game.terminals for state in depth),
+        tuple(depth.values()),
+        tuple(shape),
+        tuple(rows),
+        tuple(actions),
+    )
 
 
 def part_of(cut: Unrolled, states: int, joints: int) -> Unrolled:
@@ -62,16 +69,25 @@ def part_of(cut: Unrolled, states: int, joints: int) -> Unrolled:
     kept = range(min(states, len(cut.names)))
     open_ = [len(cut.rows[s]) <= joints and math.prod(cut.shape[s]) <= joints for s in kept]
     return Unrolled(
-        cut.players, cut.names[:states], cut.terminal[:states], cut.depth[:states],
+        cut.players,
+        cut.names[:states],
+        cut.terminal[:states],
+        cut.depth[:states],
         tuple(cut.shape[s] if open_[s] else () for s in kept),
-        tuple({key: tuple((t, p) for t, p in row if t < states) for key, row in cut.rows[s].items()}
-              if open_[s] else {} for s in kept),
-        tuple(cut.actions[s] if open_[s] else () for s in kept))
+        tuple(
+            {key: tuple((t, p) for t, p in row if t < states) for key, row in cut.rows[s].items()}
+            if open_[s]
+            else {}
+            for s in kept
+        ),
+        tuple(cut.actions[s] if open_[s] else () for s in kept),
+    )
 
 
 def reorder_players(cut: Unrolled, places) -> Unrolled:
     """`cut` seen with its players in another order: place k holds the old player `places[k]`, or, where
     places[k] is None, a player added to even the numbers, who has one action everywhere and never matters."""
+
     def pick(values, filler):
         return tuple(filler if place is None else values[place] for place in places)
 

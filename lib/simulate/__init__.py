@@ -11,6 +11,7 @@ is told from another of the same request by its `seed`. `lib.simulate.server` pu
     with serve(["alienbench"]) as endpoint:
         client = openai.AsyncOpenAI(base_url=endpoint.base_url, api_key="none")
 """
+
 from lib.simulate.reply import Reply, RequestError
 
 __all__ = ["Reply", "RequestError"]

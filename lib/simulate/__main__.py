@@ -2,6 +2,7 @@
 
 Point any OpenAI-compatible client at the address it prints; any key will do.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -39,15 +40,24 @@ def main(arguments=None) -> int:
         if options.settings:
             faults = Faults(**json.loads(options.settings))
         else:
-            faults = Faults(rate=options.faults, reply_rate=options.reply_faults, useless=tuple(options.useless))
+            faults = Faults(
+                rate=options.faults, reply_rate=options.reply_faults, useless=tuple(options.useless)
+            )
         application = app(options.studies, faults=faults, log=options.log)
         listening = socket.create_server(("127.0.0.1", options.port), backlog=2048)
     except (ValueError, OSError, OverflowError) as error:
         print(f"error: {_explained(error, options)}", file=sys.stderr)
         return 2
     address = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
-    config = uvicorn.Config(application, log_level="critical", access_log=False, lifespan="off", ws="none",
-                            timeout_keep_alive=60, timeout_graceful_shutdown=1)
+    config = uvicorn.Config(
+        application,
+        log_level="critical",
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        timeout_keep_alive=60,
+        timeout_graceful_shutdown=1,
+    )
     if options.child:
         _end_with_parent()
     try:

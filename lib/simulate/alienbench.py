@@ -3,6 +3,7 @@
 A writer draws which features depart, from the request's content and seed, and writes a text that says so; a
 judge reads the text it is given and nothing else. What is true of them is in `lib.simulate.alienbench_truth`.
 """
+
 from __future__ import annotations
 
 import functools
@@ -24,8 +25,10 @@ _REASONS = {
     "typical": "The text gives {gloss}, which is Earth-typical or a mere variation on it.",
     "subtle_typical": "The text gives {gloss}; {verdict}.",
 }
-_VERDICTS = {True: "taken as a whole this is a different mechanism",
-             False: "this still falls within the default"}
+_VERDICTS = {
+    True: "taken as a whole this is a different mechanism",
+    False: "this still falls within the default",
+}
 
 
 def models() -> list[str]:
@@ -59,8 +62,13 @@ def _write(request) -> Reply:
     key = _sampling_key(request)
     kinds = draw_kinds(known, model, condition, key, writer.reticence)
     billed = _length(known, model, writer, key)
-    text = grammar().write(Stream(key, "words"), kinds, form=writer.form, condition=condition,
-                           words=min(writer.words, int(billed / TOKENS_PER_WORD)) - SPARE_WORDS)
+    text = grammar().write(
+        Stream(key, "words"),
+        kinds,
+        form=writer.form,
+        condition=condition,
+        words=min(writer.words, int(billed / TOKENS_PER_WORD)) - SPARE_WORDS,
+    )
     visible, cap = tokens(text), request.get("max_tokens") or request.get("max_completion_tokens")
     finish = "stop"
     if cap is not None and visible > cap:
@@ -101,8 +109,7 @@ def _ladder(row, column):
 
 
 def _length(known, model, writer, key) -> int:
-    """Completion tokens: log-normal about what the score per 100 tokens implies; of people, by their words.
-    """
+    """Completion tokens: log-normal about what the score per 100 tokens implies; of people, by their words."""
     centre, spread = known.log_tokens[known.models.index(model)]
     if math.isnan(centre):
         centre, spread = math.log(writer.words * TOKENS_PER_WORD), 0.3
@@ -131,8 +138,13 @@ def _sampling_key(request) -> bytes:
     temperature = 1.0 if temperature is None else float(temperature)
     top_p = request.get("top_p")
     seed = request.get("seed") if temperature > 0 else None
-    return digest(request["model"], json.dumps(request["messages"], sort_keys=True, ensure_ascii=False),
-                  temperature, 1.0 if top_p is None else float(top_p), seed)
+    return digest(
+        request["model"],
+        json.dumps(request["messages"], sort_keys=True, ensure_ascii=False),
+        temperature,
+        1.0 if top_p is None else float(top_p),
+        seed,
+    )
 
 
 @functools.cache
@@ -163,8 +175,10 @@ def _judge(request) -> Reply:
 def labels_of(text: str, judge: str) -> dict:
     """{feature: bool}: how a judge labels a description, as its JSON reply says it."""
     found, votes = _reading(text)
-    return {feature: _label(found[feature][0] if feature in found else None, votes.get(feature), judge)
-            for feature in grammar().features}
+    return {
+        feature: _label(found[feature][0] if feature in found else None, votes.get(feature), judge)
+        for feature in grammar().features
+    }
 
 
 def _label(kind, vote, judge) -> bool:
@@ -211,8 +225,7 @@ def _template() -> tuple[str, str]:
 
 
 def _asked(prompt: str) -> list[str]:
-    """The features that a prompt asks for by their ids in quotation marks; all of them where it names none.
-    """
+    """The features that a prompt asks for by their ids in quotation marks; all of them where it names none."""
     return [feature for feature in grammar().features if f'"{feature}"' in prompt] or list(grammar().features)
 
 
@@ -244,18 +257,32 @@ def simulated_generations(params: dict, seed: int | None = None) -> tuple[pd.Dat
     from lib.studies.alienbench import GENERATION
     from lib.studies.alienbench_requests import generation_requests, samples
 
-    counts = samples(params["conditions"], params["wordings"], params["n_samples"],
-                     params["n_samples_paraphrase"])
-    requests = generation_requests(params["subjects"], counts, seed=params["seed"] if seed is None else seed,
-                                   temperature=params["temperature"], max_tokens=params["max_tokens"],
-                                   n_human=params["n_human"])
+    counts = samples(
+        params["conditions"], params["wordings"], params["n_samples"], params["n_samples_paraphrase"]
+    )
+    requests = generation_requests(
+        params["subjects"],
+        counts,
+        seed=params["seed"] if seed is None else seed,
+        temperature=params["temperature"],
+        max_tokens=params["max_tokens"],
+        n_human=params["n_human"],
+    )
     rows, texts = [], []
     for request in requests:
         reply = respond(request.content)
         texts.append(reply.text)
         tag = request.tag
-        rows.append((request.key[:32], tag["model"], tag["condition"], tag["sample_index"],
-                     reply.completion_tokens, len(reply.text.split())))
+        rows.append(
+            (
+                request.key[:32],
+                tag["model"],
+                tag["condition"],
+                tag["sample_index"],
+                reply.completion_tokens,
+                len(reply.text.split()),
+            )
+        )
     return pd.DataFrame(rows, columns=GENERATION), texts
 
 

@@ -17,6 +17,7 @@ A description's feature departs or not (x); it may be contested, with a probabil
 one judge labels it against the other two. The panel's expected label is `rates` exactly: contested features
 of both kinds cancel, so judges' errors move no margin.
 """
+
 from __future__ import annotations
 
 import csv
@@ -30,10 +31,26 @@ from lib.simulate import margins
 
 PUBLISHED = DATA / "published" / "alienbench.csv"
 HUMAN = "human"
-CONDITIONS = ("baseline", "departure_primed", "constrained_no_light", "constrained_high_gravity",
-              "constrained_ammonia", "detailed_description")
-FEATURES = ("symmetry", "sensory_organs", "locomotion", "body_plan", "skin_covering", "reproduction",
-            "metabolism", "communication", "habitat", "cognition")
+CONDITIONS = (
+    "baseline",
+    "departure_primed",
+    "constrained_no_light",
+    "constrained_high_gravity",
+    "constrained_ammonia",
+    "detailed_description",
+)
+FEATURES = (
+    "symmetry",
+    "sensory_organs",
+    "locomotion",
+    "body_plan",
+    "skin_covering",
+    "reproduction",
+    "metabolism",
+    "communication",
+    "habitat",
+    "cognition",
+)
 TWO_SIDED_95 = 1.959963984540054  # the printed intervals' half width in standard errors
 LONGEST_SPREAD, SHORTEST_SPREAD = 0.6, 0.15  # of log tokens; printed intervals are too coarse to say more
 
@@ -74,24 +91,29 @@ class Truth:
 
     def expected_alphas(self) -> dict:
         """Alphas of the main study in expectation: each feature's, `total`, and `without <judge>`."""
-        main = _Main(self.rates[:-1, :len(CONDITIONS)].reshape(-1, len(self.features)))
+        main = _Main(self.rates[:-1, : len(CONDITIONS)].reshape(-1, len(self.features)))
         panel = main.panel(self.vote_odds, self.votes, self._feature_alphas())
-        covariance = margins.covariances(self.states[:-1, :len(CONDITIONS)].reshape(len(main.rates), -1))
+        covariance = margins.covariances(self.states[:-1, : len(CONDITIONS)].reshape(len(main.rates), -1))
         everyone, pairs = main.alphas(panel, covariance)
-        return {**dict(zip(self.features, self._feature_alphas())), "total": everyone,
-                **{f"without {judge}": pairs[at] for at, judge in enumerate(self.judges)}}
+        return {
+            **dict(zip(self.features, self._feature_alphas())),
+            "total": everyone,
+            **{f"without {judge}": pairs[at] for at, judge in enumerate(self.judges)},
+        }
 
     def people_alphas(self) -> dict:
         """Alphas of the human descriptions in expectation: each feature's, and `total`."""
         one = _Main(self.rates[-1, :1])
         alphas = _people()["alphas"]
-        panel = one.panel(self.vote_odds, self.votes, np.array([alphas[feature] for feature in self.features]))
+        panel = one.panel(
+            self.vote_odds, self.votes, np.array([alphas[feature] for feature in self.features])
+        )
         total, _ = one.alphas(panel, margins.covariances(self.states[-1, :1]))
         return {**alphas, "total": total}
 
     def error_rates(self) -> np.ndarray:
         """P(label differs from x | x), averaged over the main study's cells: [x, judge, feature]."""
-        main = self.contested[:, :-1, :len(CONDITIONS)].mean(axis=(1, 2))
+        main = self.contested[:, :-1, : len(CONDITIONS)].mean(axis=(1, 2))
         yes = self.vote_odds @ self.votes
         return main[:, None, :] * np.stack([yes, 1 - yes])[:, :, None]
 
@@ -115,12 +137,16 @@ class _Main:
         cap = np.minimum(self.rates / yes, (1 - self.rates) / (1 - yes))
         pooled = self.rates.mean(axis=0)
         share = (1 - alphas) * 2 * pooled * (1 - pooled) / (2 / 3 * cap.mean(axis=0))
-        return {"share": share, "yes": yes, "odds": odds, "votes": votes,
-                "contested": contested_given(self.rates, yes, share)}
+        return {
+            "share": share,
+            "yes": yes,
+            "odds": odds,
+            "votes": votes,
+            "contested": contested_given(self.rates, yes, share),
+        }
 
     def alphas(self, panel, covariance):
-        """(alpha of the score over all judges, [alphas without each judge]), interval level, in expectation.
-        """
+        """(alpha of the score over all judges, [alphas without each judge]), interval level, in expectation."""
         odds, votes = panel["odds"], panel["votes"]
         zero, one = panel["contested"]
         tension = zero * (1 - self.rates) + one * self.rates
@@ -140,10 +166,12 @@ class _Main:
                 tilt = one - zero
                 both = tension[:, :, None] * tension[:, None, :] + tilt[:, :, None] * tilt[:, None, :] * off
                 apart = (both * (1 - np.eye(both.shape[-1]))).sum(axis=(1, 2)) * float(odds @ gap) ** 2
-                disagreement[second, first] = (tension.sum(axis=1) * float(odds @ gap ** 2) + apart).mean()
+                disagreement[second, first] = (tension.sum(axis=1) * float(odds @ gap**2) + apart).mean()
         everyone = range(votes.shape[1])
-        without = [self._alpha([other for other in everyone if other != left], means, squares, disagreement)
-                   for left in everyone]
+        without = [
+            self._alpha([other for other in everyone if other != left], means, squares, disagreement)
+            for left in everyone
+        ]
         return self._alpha(everyone, means, squares, disagreement), np.array(without)
 
     @staticmethod
@@ -170,8 +198,11 @@ def truth() -> Truth:
     leniency = {judge: entry["leniency"] for judge, entry in grammar().judges.items()}
     models = tuple(row for exhibit, row, column in printed if (exhibit, column) == ("table-3", "overall"))
     judges = tuple(row for exhibit, row, column in printed if (exhibit, column) == ("table-11", "rho"))
-    wordings = tuple(dict.fromkeys(column for exhibit, _, column in printed
-                                   if exhibit == "table-9-means" and column != "baseline"))
+    wordings = tuple(
+        dict.fromkeys(
+            column for exhibit, _, column in printed if exhibit == "table-9-means" and column != "baseline"
+        )
+    )
 
     def table(exhibit, rows, columns, part=0):
         return np.array([[_value(printed, exhibit, row, column)[part] for column in columns] for row in rows])
@@ -180,12 +211,16 @@ def truth() -> Truth:
     deviations = table("table-3", models, [f"{condition}_sd" for condition in CONDITIONS])
     main, effects = margins.additive_rates(scores, table("table-6", FEATURES, models).T / 100)
     rates = np.full((len(models) + 1, len(CONDITIONS) + len(wordings), len(FEATURES)), np.nan)
-    rates[:-1, :len(CONDITIONS)] = main
-    rates[:-1, len(CONDITIONS):] = margins.shifted_rates(effects, table("table-9-means", models, wordings))
+    rates[:-1, : len(CONDITIONS)] = main
+    rates[:-1, len(CONDITIONS) :] = margins.shifted_rates(effects, table("table-9-means", models, wordings))
     rates[-1, 0] = table("table-6", FEATURES, [HUMAN])[:, 0] / 100
     alphas = np.array([_value(printed, "table-7", feature, "alpha")[0] for feature in FEATURES])
-    targets = np.array([_value(printed, "table-7", "total", "alpha")[0],
-                        *(_value(printed, "table-12", judge, "alpha")[0] for judge in judges)])
+    targets = np.array(
+        [
+            _value(printed, "table-7", "total", "alpha")[0],
+            *(_value(printed, "table-12", judge, "alpha")[0] for judge in judges),
+        ]
+    )
     cells = _Main(main.reshape(-1, len(FEATURES)))
     split = [vote for vote in np.ndindex(*[2] * len(judges)) if 0 < sum(vote) < len(judges)]
     votes = np.array(split, dtype=float)
@@ -200,12 +235,22 @@ def truth() -> Truth:
         share[-1] = apart.panel(odds, votes, people_alphas)["share"]
         contested = contested_given(rates, panel["yes"], share)
         states = _states(rates, contested, panel, deviations, people["sd"])
-        covariance = margins.covariances(states[:-1, :len(CONDITIONS)].reshape(len(cells.rates), -1))
+        covariance = margins.covariances(states[:-1, : len(CONDITIONS)].reshape(len(cells.rates), -1))
     samples = _value(printed, "text-abstract", "generations_per_model", "count")[0]
     per_100 = np.array([_value(printed, "table-3", model, "per_100_tokens") for model in models])
-    return Truth((*models, HUMAN), (*CONDITIONS, *wordings), FEATURES, judges, rates, states,
-                 contested, votes, odds,
-                 _log_tokens(scores, deviations, samples, per_100), printed)
+    return Truth(
+        (*models, HUMAN),
+        (*CONDITIONS, *wordings),
+        FEATURES,
+        judges,
+        rates,
+        states,
+        contested,
+        votes,
+        odds,
+        _log_tokens(scores, deviations, samples, per_100),
+        printed,
+    )
 
 
 def _people() -> dict:
@@ -222,6 +267,7 @@ def _vote_odds(cells, votes, alphas, targets, covariance, start):
     Each alpha counts by its printed decimals: three for the panel's, two for the others'.
     """
     scale = np.where(np.arange(len(targets)) == 0, 1e-4, 1e-3)
+
     def odds_of(logits):
         weights = np.exp(logits - logits.max())
         return weights / weights.sum()
@@ -259,9 +305,9 @@ def _states(rates, contested, panel, deviations, people_sd):
     q = rates[asked]
     zero, one = contested[:, asked]
     dissent = panel["votes"].mean(axis=1)
-    square = float(panel["odds"] @ dissent ** 2)
+    square = float(panel["odds"] @ dissent**2)
     mean_one, mean_zero = 1 - one * (1 - panel["yes"]), zero * panel["yes"]
-    noise = q * (1 - one + one * square - mean_one ** 2) + (1 - q) * (zero * square - mean_zero ** 2)
+    noise = q * (1 - one + one * square - mean_one**2) + (1 - q) * (zero * square - mean_zero**2)
     weights = mean_one - mean_zero
     variance = np.append(sd, people_sd) ** 2 - noise.sum(axis=1)
     states = np.full((*rates.shape[:2], 2 ** rates.shape[2]), np.nan)
@@ -275,12 +321,12 @@ def _log_tokens(scores, deviations, samples, per_100):
     Length and score are independent within a model, so
     E[score / tokens] = E[score] E[1 / tokens], and the squared coefficients of variation combine likewise."""
     mean = scores.mean(axis=1)
-    variance = (deviations ** 2).mean(axis=1) + scores.var(axis=1)
+    variance = (deviations**2).mean(axis=1) + scores.var(axis=1)
     half_width = (per_100[:, 2] - per_100[:, 1]) / 2
     relative = (half_width * np.sqrt(samples) / TWO_SIDED_95 / per_100[:, 0]) ** 2
-    spread = np.sqrt(np.log(np.maximum(1, (1 + relative) / (1 + variance / mean ** 2))))
+    spread = np.sqrt(np.log(np.maximum(1, (1 + relative) / (1 + variance / mean**2))))
     spread = np.clip(spread, SHORTEST_SPREAD, LONGEST_SPREAD)
-    centre = spread ** 2 / 2 - np.log(per_100[:, 0] / (100 * mean))
+    centre = spread**2 / 2 - np.log(per_100[:, 0] / (100 * mean))
     return np.concatenate([np.stack([centre, spread], axis=1), [[np.nan, np.nan]]])
 
 
@@ -289,17 +335,25 @@ def _printed() -> dict:
     wanted = ("text-abstract", "table-3", "table-6", "table-7", "table-9-means", "table-11", "table-12")
     try:
         with PUBLISHED.open(encoding="utf-8", newline="") as file:
-            return {(row["exhibit"], row["row"], row["column"]): tuple(float(row[name] or "nan")
-                                                                       for name in ("value", "lo", "hi"))
-                    for row in csv.DictReader(file) if row["exhibit"] in wanted}
+            return {
+                (row["exhibit"], row["row"], row["column"]): tuple(
+                    float(row[name] or "nan") for name in ("value", "lo", "hi")
+                )
+                for row in csv.DictReader(file)
+                if row["exhibit"] in wanted
+            }
     except OSError as error:
-        raise ValueError(f"data/published/{PUBLISHED.name} cannot be read ({error.strerror}); "
-                         "the simulated models take their rates from it") from None
+        raise ValueError(
+            f"data/published/{PUBLISHED.name} cannot be read ({error.strerror}); "
+            "the simulated models take their rates from it"
+        ) from None
 
 
 def _value(printed, exhibit, row, column):
     try:
         return printed[exhibit, row, column]
     except KeyError:
-        raise ValueError(f"data/published/{PUBLISHED.name} lacks {exhibit}[{row}, {column}], "
-                         "which the simulated models need") from None
+        raise ValueError(
+            f"data/published/{PUBLISHED.name} lacks {exhibit}[{row}, {column}], "
+            "which the simulated models need"
+        ) from None

@@ -4,6 +4,7 @@ Labels are drawn straight from the truth of `lib.simulate.alienbench_truth`, as 
 texts that the demo's models write carry labels of the same distribution (a test holds the two together).
 Axes: labels[study, model, condition, sample, judge, feature], 0 or 1.
 """
+
 from __future__ import annotations
 
 from itertools import combinations
@@ -33,8 +34,9 @@ class Coverage(NamedTuple):
     width: float | np.ndarray
 
 
-def draw_labels(known: Truth, *, studies: int, n: int, rng: np.random.Generator,
-                conditions=CONDITIONS) -> np.ndarray:
+def draw_labels(
+    known: Truth, *, studies: int, n: int, rng: np.random.Generator, conditions=CONDITIONS
+) -> np.ndarray:
     """labels[study, model, condition, sample, judge, feature] (uint8) of the ten subject models, n samples a
     cell.
 
@@ -88,7 +90,7 @@ def score_distribution(known: Truth, conditions=CONDITIONS) -> np.ndarray:
     for row, column in np.ndindex(pmf.shape[:2]):
         at = row, columns[column]
         zero, one = known.contested[:, at[0], at[1], :, None]
-        no, yes = 1 - zero + zero * dissent, (1 - one) * roots ** judges + one * dissent
+        no, yes = 1 - zero + zero * dissent, (1 - one) * roots**judges + one * dissent
         transform = known.states[at][:, None]
         for feature in reversed(range(features)):  # the highest bit of a state's number first
             half = len(transform) // 2
@@ -150,21 +152,31 @@ def alpha_coverage(labels, known: Truth, *, B: int, rng: np.random.Generator) ->
     return _frame(coverage(*joined, np.array([true[row] for row in rows])), rows)
 
 
-def effect_coverage(labels, known: Truth, *, B: int, rng: np.random.Generator,
-                    conditions=CONDITIONS) -> pd.DataFrame:
+def effect_coverage(
+    labels, known: Truth, *, B: int, rng: np.random.Generator, conditions=CONDITIONS
+) -> pd.DataFrame:
     """Coverage of the 95 % intervals of rank-biserial r of each condition against the first (index
     condition)."""
     pmf = score_distribution(known, conditions).mean(axis=0)
     true = rank_biserial(pmf[0], pmf[1:])
     scores = panel_scores(labels)
-    found = np.array([[rank_biserial_interval(study[:, 0].ravel(), study[:, other].ravel(), B=B, rng=rng)
-                       for other in range(1, len(conditions))] for study in scores])
+    found = np.array(
+        [
+            [
+                rank_biserial_interval(study[:, 0].ravel(), study[:, other].ravel(), B=B, rng=rng)
+                for other in range(1, len(conditions))
+            ]
+            for study in scores
+        ]
+    )
     return _frame(coverage(*np.moveaxis(found, -1, 0), true), conditions[1:]).assign(true=true)
 
 
 def _frame(found: Coverage, index) -> pd.DataFrame:
-    return pd.DataFrame({"coverage": found.share, "lo": found.lo, "hi": found.hi, "bias": found.bias,
-                         "width": found.width}, index=list(index))
+    return pd.DataFrame(
+        {"coverage": found.share, "lo": found.lo, "hi": found.hi, "bias": found.bias, "width": found.width},
+        index=list(index),
+    )
 
 
 def mann_whitney_of_counts(first, second) -> tuple[np.ndarray, np.ndarray]:
@@ -179,15 +191,23 @@ def mann_whitney_of_counts(first, second) -> tuple[np.ndarray, np.ndarray]:
     n1, n2, tied = first.sum(axis=-1), second.sum(axis=-1), first + second
     U = (second * (np.cumsum(first, axis=-1) - first / 2)).sum(axis=-1)
     n = n1 + n2
-    variance = n1 * n2 / 12 * (n + 1 - (tied ** 3 - tied).sum(axis=-1) / (n * (n - 1)))
+    variance = n1 * n2 / 12 * (n + 1 - (tied**3 - tied).sum(axis=-1) / (n * (n - 1)))
     with np.errstate(divide="ignore", invalid="ignore"):
         z = (np.abs(U - n1 * n2 / 2) - CONTINUITY) / np.sqrt(variance)
     p = np.where(variance > 0, np.minimum(1, 2 * special.ndtr(-np.where(variance > 0, z, 0))), 1.0)
     return 2 * U / (n1 * n2) - 1, p
 
 
-def power_curve(known: Truth, effects, *, n: int, alpha: float, studies: int, rng: np.random.Generator,
-                toward: str = "departure_primed") -> pd.DataFrame:
+def power_curve(
+    known: Truth,
+    effects,
+    *,
+    n: int,
+    alpha: float,
+    studies: int,
+    rng: np.random.Generator,
+    toward: str = "departure_primed",
+) -> pd.DataFrame:
     """Power of the condition comparison at true rank-biserial effects (columns power, lo, hi; index effect).
 
     Scores under the baseline are compared with those of a mixture in which a share of descriptions answers
@@ -228,15 +248,26 @@ def design_quality(labels, known: Truth, sizes, conditions=CONDITIONS) -> pd.Dat
     rows = []
     for size in sizes:
         if not 1 <= size <= labels.shape[3]:
-            raise ValueError(f"sizes should lie between 1 and {labels.shape[3]}, the samples there are; "
-                             f"not {size}")
+            raise ValueError(
+                f"sizes should lie between 1 and {labels.shape[3]}, the samples there are; not {size}"
+            )
         by_judge = labels[:, :, :, :size].sum(axis=-1, dtype=float).mean(axis=(2, 3))  # [study, model, judge]
         for k in range(1, len(known.judges) + 1):
-            panels = np.stack([by_judge[..., list(chosen)].mean(axis=-1)
-                               for chosen in combinations(range(len(known.judges)), k)])
-            rows.append({"samples": size, "judges": k, "rmse": float(np.sqrt(((panels - true) ** 2).mean())),
-                         "rho": float(np.mean(spearman(panels, true))),
-                         "best": float((ranks(panels, method="competition")[..., leader] == 1).mean())})
+            panels = np.stack(
+                [
+                    by_judge[..., list(chosen)].mean(axis=-1)
+                    for chosen in combinations(range(len(known.judges)), k)
+                ]
+            )
+            rows.append(
+                {
+                    "samples": size,
+                    "judges": k,
+                    "rmse": float(np.sqrt(((panels - true) ** 2).mean())),
+                    "rho": float(np.mean(spearman(panels, true))),
+                    "best": float((ranks(panels, method="competition")[..., leader] == 1).mean()),
+                }
+            )
     return pd.DataFrame(rows)
 
 
@@ -251,6 +282,6 @@ def samples_for_half_width(known: Truth, half_width: float, conditions=CONDITION
         raise ValueError(f"half_width should be above 0, not {half_width!r}")
     pmf = score_distribution(known, conditions)
     levels = np.arange(pmf.shape[-1]) / len(known.judges)
-    variance = (pmf * levels ** 2).sum(axis=-1) - (pmf @ levels) ** 2
+    variance = (pmf * levels**2).sum(axis=-1) - (pmf @ levels) ** 2
     needed = variance.mean(axis=1) / len(conditions) * (special.ndtri(0.975) / half_width) ** 2
     return pd.Series(np.ceil(needed - 1e-9).astype(int), index=known.models[:-1], name="samples")

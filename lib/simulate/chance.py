@@ -5,6 +5,7 @@ or the process that serves it. So nothing here has a state to be advanced by oth
 what is asked. The hash (BLAKE2b) is part of its specification, so the draws are the same on every machine and
 Python version.
 """
+
 from __future__ import annotations
 
 import hashlib
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 from statistics import NormalDist
 
 _SEPARATOR = "\x1f"
-_SCALE = 2.0 ** -53
+_SCALE = 2.0**-53
 _NORMAL = NormalDist()
 
 
@@ -29,7 +30,7 @@ def uniform(*parts: object) -> float:
 
 def normal(*parts: object) -> float:
     """A standard normal deviate drawn by the content of `parts`."""
-    return _NORMAL.inv_cdf(uniform(*parts) * (1 - 2.0 ** -50) + 2.0 ** -51)
+    return _NORMAL.inv_cdf(uniform(*parts) * (1 - 2.0**-50) + 2.0**-51)
 
 
 class Stream:
@@ -46,7 +47,7 @@ class Stream:
     def _word(self) -> int:
         if not self._pool:
             raw = hashlib.blake2b(self._key + self._block.to_bytes(8, "little"), digest_size=64).digest()
-            self._pool = [int.from_bytes(raw[at:at + 8], "little") >> 11 for at in range(0, 64, 8)]
+            self._pool = [int.from_bytes(raw[at : at + 8], "little") >> 11 for at in range(0, 64, 8)]
             self._block += 1
         return self._pool.pop()
 

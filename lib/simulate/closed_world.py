@@ -143,8 +143,10 @@ def build(seed: int = SEED) -> tuple[pd.DataFrame, pd.DataFrame]:
                 seen.add((head, relation, tail))
                 rows.append((head, relation, tail, head_kind, tail_kind))
     triples = pd.DataFrame(rows, columns=["head", "relation", "tail", "head_kind", "tail_kind"])
-    relations = pd.DataFrame([(r, i, h, t, m) for r, i, h, t, _, _, m in RELATIONS],
-                             columns=["relation", "inverse", "head_kind", "tail_kind", "multiplicity"])
+    relations = pd.DataFrame(
+        [(r, i, h, t, m) for r, i, h, t, _, _, m in RELATIONS],
+        columns=["relation", "inverse", "head_kind", "tail_kind", "multiplicity"],
+    )
     return triples, relations
 
 
@@ -156,8 +158,12 @@ def write(folder=FOLDER) -> None:
 
 
 def _entities(rng: np.random.Generator) -> dict:
-    members = {"occupation": list(OCCUPATIONS), "genre": list(GENRES), "instrument": list(INSTRUMENTS),
-               "tissue": list(TISSUES)}
+    members = {
+        "occupation": list(OCCUPATIONS),
+        "genre": list(GENRES),
+        "instrument": list(INSTRUMENTS),
+        "tissue": list(TISSUES),
+    }
     taken = set()
     for kind, count in COUNTS.items():
         members[kind] = []

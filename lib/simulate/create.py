@@ -11,7 +11,6 @@ import json
 import math
 import re
 
-
 from lib.connections import Query
 from lib.files import read_yaml
 from lib.models.names import same_model
@@ -95,8 +94,11 @@ def rate_set(standing: float, key, annotator: int) -> int:
     """The 1–5 rating of a set by a simulated annotator: `standing` is the set's true utility in standard
     deviations from the mean; the rest is taste, shared by the annotators or their own."""
     weight = traits()["annotators"]["creativity"]
-    value = (weight["signal"] * standing + weight["shared"] * normal("taste", *key)
-             + weight["own"] * normal("own", annotator, *key))
+    value = (
+        weight["signal"] * standing
+        + weight["shared"] * normal("taste", *key)
+        + weight["own"] * normal("own", annotator, *key)
+    )
     return int(min(max(round(3 + 1.1 * value), 1), 5))
 
 
@@ -124,8 +126,15 @@ def _answer(request: dict, prompt: str, stream: Stream) -> Reply:
     head = START.search(prompt)[1]
     relation, tail = TARGET.search(prompt).groups()
     turn = len(request["messages"])
-    variation = ("iterate" if turn > 1 else "verbalized" if '"probability"' in prompt
-                 else "creative" if "Be creative" in prompt else "original")
+    variation = (
+        "iterate"
+        if turn > 1
+        else "verbalized"
+        if '"probability"' in prompt
+        else "creative"
+        if "Be creative" in prompt
+        else "original"
+    )
     change = traits()["variations"][variation]
     if stream.uniform() < planted["silent"]:
         return Reply("<answer>{}</answer>")
@@ -133,7 +142,7 @@ def _answer(request: dict, prompt: str, stream: Stream) -> Reply:
     pool = [path for path in candidates(head, relation, tail) if path not in given and _known(path, model)]
     aim = planted["breadth"] * change["breadth"] * (0.6 + 0.8 * stream.uniform())
     appeal = [(_appeal(path, planted["taste"] + change["taste"], stream), path) for path in pool]
-    chosen = [path for _, path in sorted(appeal, reverse=True)[:max(1, round(aim))]]
+    chosen = [path for _, path in sorted(appeal, reverse=True)[: max(1, round(aim))]]
     paths = [_spoilt(path, planted, stream) for path in chosen]
     body = {
         str(number): (
@@ -243,18 +252,29 @@ def _judgement(request: dict, text: str, stream: Stream) -> str:
 
 
 def _question(text: str) -> str:
-    head, kind, relation, tail = (re.search(pattern, text)[1] for pattern in (
-        r'first thing: "(.+?)"', r"second thing: (.+)", r'the second thing: "(.+?)" is', r'" is "(.+?)"'))
+    head, kind, relation, tail = (
+        re.search(pattern, text)[1]
+        for pattern in (
+            r'first thing: "(.+?)"',
+            r"second thing: (.+)",
+            r'the second thing: "(.+?)" is',
+            r'" is "(.+?)"',
+        )
+    )
     who = "someone" if kind == "person" else f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
     return f"What are different ways of connecting {head} and {who} of whom this is true: {relation} {tail}?"
 
 
 def _extraction(text: str) -> str:
     found = [list(match) for match in NOTE.findall(text.split("Notes: ", 1)[1])]
-    return json.dumps({"entities": sorted({end for head, _, tail in found for end in (head, tail)}),
-                       "relations": sorted({relation for _, relation, _ in found}),
-                       "triples": [list(triple) for triple in sorted({tuple(triple) for triple in found})]},
-                      ensure_ascii=False)
+    return json.dumps(
+        {
+            "entities": sorted({end for head, _, tail in found for end in (head, tail)}),
+            "relations": sorted({relation for _, relation, _ in found}),
+            "triples": [list(triple) for triple in sorted({tuple(triple) for triple in found})],
+        },
+        ensure_ascii=False,
+    )
 
 
 def _baseline(request: dict, text: str, stream: Stream) -> str:

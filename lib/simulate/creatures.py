@@ -4,6 +4,7 @@ The words are data (data/simulated/alienbench.yaml). `Grammar.write` turns "symm
 Earth-typical, reproduction is not mentioned …" into a text; `Grammar.read` finds the same out from the text
 alone. Every choice comes from the `Stream` handed in.
 """
+
 from __future__ import annotations
 
 import functools
@@ -23,8 +24,7 @@ _SLOT = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True)
 class Phrase:
-    """One sentence about one feature: its `kind`, a `gloss` of a few words, the `text` with slots in braces.
-    """
+    """One sentence about one feature: its `kind`, a `gloss` of a few words, the `text` with slots in braces."""
 
     feature: str
     kind: str
@@ -75,8 +75,10 @@ class Grammar:
             # A whole word of the cue leads to it, so a text is not searched for every cue there is.
             word = max(phrase.cue.split()[1:-1], key=len)
             self._by_word.setdefault(word, []).append((place, phrase.cue, phrase))
-        self._hints = {feature: {kind: _any_of(words) for kind, words in entry.items()}
-                       for feature, entry in content["hints"].items()}
+        self._hints = {
+            feature: {kind: _any_of(words) for kind, words in entry.items()}
+            for feature, entry in content["hints"].items()
+        }
 
     # writing ------------------------------------------------------------------------------------------------
 
@@ -88,8 +90,10 @@ class Grammar:
         described is never cut.
         """
         sheet = _Sheet(self._content, stream)
-        said = {feature: [sheet.fill(stream.choice(self.phrases[feature, kind]).text)]
-                for feature, kind in kinds.items()}
+        said = {
+            feature: [sheet.fill(stream.choice(self.phrases[feature, kind]).text)]
+            for feature, kind in kinds.items()
+        }
         openings = self._content["openings"]
         opening = sheet.fill(stream.choice(openings.get(condition) or openings["default"]))
         endings = self._content["questions"] if form == "dossier" else self._content["closings"]
@@ -123,8 +127,11 @@ class Grammar:
     def entries(self, said: dict) -> list[tuple[str, str]]:
         """(label, sentences) of each feature that is described, in the groups' order."""
         ordered = [feature for group in self._content["groups"] for feature in group["features"]]
-        return [(self._content["phrases"][feature]["label"], " ".join(said[feature]))
-                for feature in ordered if feature in said]
+        return [
+            (self._content["phrases"][feature]["label"], " ".join(said[feature]))
+            for feature in ordered
+            if feature in said
+        ]
 
     # reading ------------------------------------------------------------------------------------------------
 
@@ -149,7 +156,10 @@ class Grammar:
                 hit = kinds[kind].search(text)
                 if hit:
                     start = text.rfind(" ", 0, max(0, hit.start() - 20)) + 1
-                    found[feature] = kind, " ".join(text[start:hit.end() + 40].split()[:12]).strip(" ,.;:*#-")
+                    found[feature] = (
+                        kind,
+                        " ".join(text[start : hit.end() + 40].split()[:12]).strip(" ,.;:*#-"),
+                    )
                     break
         return found
 
@@ -175,8 +185,8 @@ class _Sheet:
         if stream.uniform() < 0.5:
             name = stream.choice(names["first"]) + stream.choice(names["second"])
         else:
-            name = "".join(stream.shuffled(names["syllables"])[:2 + stream.below(2)])
-        planet = "".join(stream.shuffled(planets["syllables"])[:2 + stream.below(2)]).capitalize()
+            name = "".join(stream.shuffled(names["syllables"])[: 2 + stream.below(2)])
+        planet = "".join(stream.shuffled(planets["syllables"])[: 2 + stream.below(2)]).capitalize()
         self.values = {"name": name, "planet": planet + stream.choice(planets["suffixes"])}
 
     def fill(self, text: str) -> str:
@@ -202,7 +212,7 @@ def _count(sentences) -> int:
 
 
 def _in_chunks(sentences, size):
-    return [" ".join(sentences[at:at + size]) for at in range(0, len(sentences), size)]
+    return [" ".join(sentences[at : at + size]) for at in range(0, len(sentences), size)]
 
 
 def _essay(grammar, sheet, stream, opening, said, asides, closing):
@@ -245,8 +255,13 @@ def _plain(grammar, sheet, stream, opening, said, asides, closing):
     return " ".join([start, *stream.shuffled(sentences), *asides])
 
 
-_FORMS = {"essay": _essay, "sections": _sections, "fieldnotes": _fieldnotes, "dossier": _dossier,
-          "plain": _plain}
+_FORMS = {
+    "essay": _essay,
+    "sections": _sections,
+    "fieldnotes": _fieldnotes,
+    "dossier": _dossier,
+    "plain": _plain,
+}
 
 
 @functools.cache

@@ -4,6 +4,7 @@ Whether a try is disturbed depends on the request's content and on how often it 
 other requests. After `patience` disturbed tries in a row a request is answered, so a client that tries again
 gets, in the end, the reply it would have had from an undisturbed server.
 """
+
 from __future__ import annotations
 
 import json
@@ -87,8 +88,14 @@ def spoil(reply: Reply, kind: str) -> Reply:
     if not isinstance(content, dict):
         return reply
     text, finish = _SPOILERS[kind](content, json.dumps(content, indent=1, ensure_ascii=False))
-    return Reply(text, finish or reply.finish_reason, reply.prompt_tokens, reply.completion_tokens,
-                 reply.reasoning_tokens, reply.model)
+    return Reply(
+        text,
+        finish or reply.finish_reason,
+        reply.prompt_tokens,
+        reply.completion_tokens,
+        reply.reasoning_tokens,
+        reply.model,
+    )
 
 
 def useless(reply: Reply) -> Reply:
@@ -127,17 +134,23 @@ _SPOILERS = {
     "answer_tag": lambda content, text: (f"<answer>\n{text}", None),
     "trailing_commas": lambda content, text: (_with_trailing_commas(text), None),
     "single_quotes": lambda content, text: (repr(content), None),
-    "string_booleans": lambda content, text: (json.dumps(_words_for_booleans(content), ensure_ascii=False),
-                                              None),
+    "string_booleans": lambda content, text: (
+        json.dumps(_words_for_booleans(content), ensure_ascii=False),
+        None,
+    ),
     "nested": lambda content, text: (json.dumps({"result": content}, ensure_ascii=False), None),
-    "extra_field": lambda content, text: (json.dumps({**content, "overall_impression": "striking"},
-                                                     ensure_ascii=False), None),
-    "two_blocks": lambda content, text: ("```\nI read the description and then fill in the form.\n```\n\n"
-                                         f"```json\n{text}\n```", None),
+    "extra_field": lambda content, text: (
+        json.dumps({**content, "overall_impression": "striking"}, ensure_ascii=False),
+        None,
+    ),
+    "two_blocks": lambda content, text: (
+        f"```\nI read the description and then fill in the form.\n```\n\n```json\n{text}\n```",
+        None,
+    ),
     # The whole answer is not there, whatever is done about it.
     "empty": lambda content, text: ("", None),
     "refusal": lambda content, text: ("I can't help with that.", "content_filter"),
-    "half": lambda content, text: (text[:len(text) // 2], "length"),
+    "half": lambda content, text: (text[: len(text) // 2], "length"),
     "omitted": lambda content, text: (_first_of(content, "/* the others omitted for brevity */"), None),
     "missing_field": lambda content, text: (json.dumps(_without_last(content), ensure_ascii=False), None),
     "schema_echo": lambda content, text: (_first_of(content, '"next_feature": {...}'), None),

@@ -10,6 +10,7 @@ Three small fits, all convex or one-dimensional, all vectorised over the cells o
   exponential family (Cox 1972, The analysis of multivariate binary data). J > 0 ties features together, J < 0
   spreads them.
 """
+
 from __future__ import annotations
 
 import numpy as np
@@ -30,7 +31,7 @@ def logit(p):
 
 def patterns(n: int) -> np.ndarray:
     """patterns[state, feature]: every 0/1 vector of length n; bit f of the state's number is feature f."""
-    return ((np.arange(2 ** n)[:, None] >> np.arange(n)) & 1).astype(float)
+    return ((np.arange(2**n)[:, None] >> np.arange(n)) & 1).astype(float)
 
 
 def additive_rates(row_sums, column_means) -> tuple[np.ndarray, np.ndarray]:
@@ -44,8 +45,9 @@ def additive_rates(row_sums, column_means) -> tuple[np.ndarray, np.ndarray]:
     rows, columns = np.asarray(row_sums, float), np.asarray(column_means, float)
     conditions, features = rows.shape[1], columns.shape[1]
     if not (np.all((rows > 0) & (rows < features)) and np.all((columns > 0) & (columns < 1))):
-        raise ValueError("row sums should lie strictly between 0 and the number of features, "
-                         "column means in (0, 1)")
+        raise ValueError(
+            "row sums should lie strictly between 0 and the number of features, column means in (0, 1)"
+        )
     columns = _summing_to(columns, rows.mean(axis=1))
     a, b = logit(rows / features), np.zeros_like(columns)
     for _ in range(MOST_STEPS):
@@ -60,8 +62,7 @@ def additive_rates(row_sums, column_means) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _information(p):
-    """Hessian of the log-partition in (a, b); the one free direction (a up, b down) is held by a small ridge.
-    """
+    """Hessian of the log-partition in (a, b); the one free direction (a up, b down) is held by a small ridge."""
     w = p * (1 - p)
     models, conditions, features = p.shape
     full = np.zeros((models, conditions + features, conditions + features))
@@ -73,8 +74,7 @@ def _information(p):
 
 
 def _summing_to(rates, totals):
-    """rates[model, feature] moved along the logit scale, each model by one constant, to sum to totals[model].
-    """
+    """rates[model, feature] moved along the logit scale, each model by one constant, to sum to totals[model]."""
     return shifted_rates(logit(rates), totals[:, None])[:, 0]
 
 
@@ -112,7 +112,7 @@ def joint_states(rates, weights, variance, *, ridge: float = 0.005, steps: int =
     target = np.concatenate([rates, variance[:, None]], axis=1)
     theta = np.concatenate([logit(rates), np.zeros((len(rates), 1))], axis=1)
     dual, p = _dual(theta, target, x, squared, ridge)
-    for step_number in range(steps):
+    for _step_number in range(steps):
         gap = target - np.concatenate([p @ x, (p * squared).sum(axis=1, keepdims=True)], axis=1)
         gap[:, -1] -= ridge * theta[:, -1]
         if np.abs(gap).max() < 1e-10:
@@ -120,8 +120,10 @@ def joint_states(rates, weights, variance, *, ridge: float = 0.005, steps: int =
         step = np.linalg.solve(_covariance(p, x, pairs, squared, ridge), gap[..., None])[..., 0]
         theta, dual, p = _line_search(theta, step, dual, target, x, squared, ridge)
     if np.abs(p @ x - rates).max() > 1e-9:
-        raise ValueError(f"no joint distribution found within {steps} steps: rates are off by "
-                         f"{np.abs(p @ x - rates).max():.2g}")
+        raise ValueError(
+            f"no joint distribution found within {steps} steps: rates are off by "
+            f"{np.abs(p @ x - rates).max():.2g}"
+        )
     return p / p.sum(axis=1, keepdims=True)
 
 
@@ -148,7 +150,7 @@ def _covariance(p, x, pairs, squared, ridge):
     full = np.empty((cells, features + 1, features + 1))
     full[:, :-1, :-1] = (p @ pairs).reshape(cells, features, features) - mean[:, :, None] * mean[:, None, :]
     full[:, -1, :-1] = full[:, :-1, -1] = (p * squared) @ x - level[:, None] * mean
-    full[:, -1, -1] = (p * squared ** 2).sum(axis=1) - level ** 2 + ridge
+    full[:, -1, -1] = (p * squared**2).sum(axis=1) - level**2 + ridge
     full[:, np.arange(features), np.arange(features)] += 1e-12
     return full
 

@@ -21,14 +21,29 @@ from lib.studies.metanym_portfolio import SLOT, match_domain, parse_portfolio, s
 GENERATION, ANCHORED, RAW = "# Make more of these.", "# Score this submission against", "# Score these."
 EXAM = "Answer the following multiple choice question"
 SLOTS = ("AGENT", "SIGNAL", "RESOURCE", "BOUNDARY", "REGULATOR", "FAILURE", "REPAIR", "WHOLE")
-ROLES = ("acts on its own account", "carries the news", "is drawn on by all", "marks inside from outside",
-         "sets the rules", "is what everyone fears", "makes good what was broken",
-         "is made of all the others")
+ROLES = (
+    "acts on its own account",
+    "carries the news",
+    "is drawn on by all",
+    "marks inside from outside",
+    "sets the rules",
+    "is what everyone fears",
+    "makes good what was broken",
+    "is made of all the others",
+)
 GAIN = {"beauty": 5.0, "intelligence": 5.0, "distinctness": 1.1, "length": 0.05, "structure": 1.3}
 AXES = tuple(GAIN)[:4]
 KEYS = ("beauty", "intelligence", "instantiation_distinctness", "impressive_length")
-LAPSES = ("omission", "eleven", "repeated", "two blocks", "text numbers", "trailing comma", "in the list",
-          "thinking")
+LAPSES = (
+    "omission",
+    "eleven",
+    "repeated",
+    "two blocks",
+    "text numbers",
+    "trailing comma",
+    "in the list",
+    "thinking",
+)
 CAP = 2048  # tokens; a rambling player needs more
 
 
@@ -66,7 +81,10 @@ def respond(request: dict) -> Reply:
         anchor = int(re.search(r"pre-scored at \*\*(\d+)/10", text)[1])
         reference, target = re.search(
             r"criterion\)\n\n(.*?)\n\n---\n\n### Target Submission[^\n]*\n\n(.*)\n\n---\n\n"
-                                      r"## Output", text, re.S).groups()
+            r"## Output",
+            text,
+            re.S,
+        ).groups()
         return Reply(_judgement(model, planted, anchor, reference, target, request))
     if text.startswith(RAW):
         return Reply(_batch(model, planted, text))
@@ -86,7 +104,7 @@ def write_portfolio(model: str, run: int) -> str:
     chosen = sorted(appeal, key=appeal.get, reverse=True)
     if stream.uniform() < planted["craft"]:
         chosen = _different_first(chosen)
-    return "\n\n".join(_archetype(theme, planted, stream) for theme in chosen[:planted.get("archetypes", 5)])
+    return "\n\n".join(_archetype(theme, planted, stream) for theme in chosen[: planted.get("archetypes", 5)])
 
 
 def _different_first(themes) -> list:
@@ -100,21 +118,30 @@ def _different_first(themes) -> list:
 
 def _archetype(theme: str, planted: dict, stream: Stream) -> str:
     bank = world()["themes"][theme]["sentences"]
-    kept = sorted(stream.shuffled(range(len(bank)))[:planted["length"]])
+    kept = sorted(stream.shuffled(range(len(bank)))[: planted["length"]])
     graces = stream.shuffled(world()["graces"])
-    lines = [bank[place][:-1] + f", {graces[i % len(graces)]}." if stream.uniform() < planted["craft"]
-             else bank[place]
-             for i, place in enumerate(kept)]
+    lines = [
+        bank[place][:-1] + f", {graces[i % len(graces)]}."
+        if stream.uniform() < planted["craft"]
+        else bank[place]
+        for i, place in enumerate(kept)
+    ]
     template = " ".join(lines)
     slots = [slot for slot in SLOTS if f"[{slot}]" in template]
     domains = _domains(planted["craft"], stream)
     table = {domain: {slot: _metanym(domain, slot, planted, stream) for slot in slots} for domain in domains}
-    parts = [f"## Archetype Proposal: {theme}", f"1. **Context-template**\n\n\"{template}\"",
-             "2. **Metanym table**\n\n" + _table(slots, table), "3. **Five parallel contexts**"]
+    parts = [
+        f"## Archetype Proposal: {theme}",
+        f'1. **Context-template**\n\n"{template}"',
+        "2. **Metanym table**\n\n" + _table(slots, table),
+        "3. **Five parallel contexts**",
+    ]
     for domain in domains:
         form = fill(template, table[domain])
-        parts.append(f"### {domain.capitalize()}\n\n**Form (a)**:\n\"{form}\"\n\n"
-                     f"**Form (b)**:\n\"In {domain} one would put it so: {form[0].lower()}{form[1:]}\"")
+        parts.append(
+            f'### {domain.capitalize()}\n\n**Form (a)**:\n"{form}"\n\n'
+            f'**Form (b)**:\n"In {domain} one would put it so: {form[0].lower()}{form[1:]}"'
+        )
     return "\n\n".join(parts)
 
 
@@ -147,8 +174,9 @@ def fill(template: str, metanyms: dict) -> str:
     """Form (a): the template with its slots filled, `a` or `an` as the metanym asks, capitals after full
     stops.
     """
-    text = re.sub(r"\b([Aa])n? \[([A-Z]+)\]",
-                  lambda m: f"{m[1]}{_n(metanyms[m[2]])} {metanyms[m[2]]}", template)
+    text = re.sub(
+        r"\b([Aa])n? \[([A-Z]+)\]", lambda m: f"{m[1]}{_n(metanyms[m[2]])} {metanyms[m[2]]}", template
+    )
     text = SLOT.sub(lambda m: metanyms[m[1]], text)
     return re.sub(r"(^|[.!?] )([a-z])", lambda m: m[1] + m[2].upper(), text)
 
@@ -171,15 +199,24 @@ def read(text: str) -> tuple:
     archetypes, systems = [], set()
     for archetype in parse_portfolio(text).archetypes:
         standings = tuple(_standing(archetype, context) for context in archetype.contexts)
-        families = {world()["domains"].get(domain.lower(), {}).get("family", domain)
-                    for domain in archetype.domains}
+        families = {
+            world()["domains"].get(domain.lower(), {}).get("family", domain) for domain in archetype.domains
+        }
         graced = sum(grace in archetype.template for grace in world()["graces"])
         quality = graced / 8
-        archetypes.append((archetype.name, standings, {
-            "beauty": quality + 0.06 * normal("beauty", archetype.template),
-            "intelligence": quality + 0.06 * normal("intelligence", archetype.template),
-            "distinctness": len(families), "length": len(words(archetype.template))},
-            [digest(context.form_a, size=8).hex() for context in archetype.contexts]))
+        archetypes.append(
+            (
+                archetype.name,
+                standings,
+                {
+                    "beauty": quality + 0.06 * normal("beauty", archetype.template),
+                    "intelligence": quality + 0.06 * normal("intelligence", archetype.template),
+                    "distinctness": len(families),
+                    "length": len(words(archetype.template)),
+                },
+                [digest(context.form_a, size=8).hex() for context in archetype.contexts],
+            )
+        )
         systems.add(world()["themes"].get(archetype.name, {}).get("system", archetype.name))
     return tuple(archetypes), len(systems)
 
@@ -197,33 +234,45 @@ def rate(model: str, planted: dict, anchor: int, target: tuple, reference: tuple
     Scores lie around the anchor by how far the target is from the reference (None: from a middling
     portfolio).
     """
-    zero = _means(reference) if reference else {"beauty": 0.45, "intelligence": 0.45, "distinctness": 4.2,
-                                                "length": 62,
-                                                "structure": 4.0}
+    zero = (
+        _means(reference)
+        if reference
+        else {"beauty": 0.45, "intelligence": 0.45, "distinctness": 4.2, "length": 62, "structure": 4.0}
+    )
     rows, spread = [], planted["slope"]
     noisy = planted["blur"] > 0
-    for name, standings, quality, marks in target[0]:
-        row = [_whole(
-            anchor + noisy * planted["lenient"] + planted["eye"] * standing + planted["blur"] * normal(
-            "blur", model, mark) + noisy * 0.5 * planted["flimsy"] * normal("again", model, mark, anchor))
-            for standing, mark in zip(standings, marks)]
+    for _name, standings, quality, marks in target[0]:
+        row = [
+            _whole(
+                anchor
+                + noisy * planted["lenient"]
+                + planted["eye"] * standing
+                + planted["blur"] * normal("blur", model, mark)
+                + noisy * 0.5 * planted["flimsy"] * normal("again", model, mark, anchor)
+            )
+            for standing, mark in zip(standings, marks)
+        ]
         for axis in AXES:
             private = planted["taste"] * normal("taste", model, axis, marks[0]) + planted["flimsy"] * normal(
-                "flimsy", model, axis, marks[0], anchor)
+                "flimsy", model, axis, marks[0], anchor
+            )
             ahead = GAIN[axis] * (quality[axis] - zero[axis])
             row.append(_whole(anchor + planted["lenient"] + spread * ahead + private))
         rows.append(row)
     whole = "".join(marks[0] for *_, marks in target[0])
     private = planted["taste"] * normal("taste", model, "structure", whole) + planted["flimsy"] * normal(
-        "flimsy", model, "structure", whole, anchor)
+        "flimsy", model, "structure", whole, anchor
+    )
     ahead = GAIN["structure"] * (target[1] - zero["structure"])
     return rows, _whole(anchor + planted["lenient"] + spread * ahead + private)
 
 
 def _means(portfolio) -> dict:
     archetypes, systems = portfolio
-    return {**{axis: sum(entry[2][axis] for entry in archetypes) / len(archetypes) for axis in AXES},
-            "structure": systems}
+    return {
+        **{axis: sum(entry[2][axis] for entry in archetypes) / len(archetypes) for axis in AXES},
+        "structure": systems,
+    }
 
 
 def _whole(value: float) -> int:
@@ -243,9 +292,14 @@ def _judgement(model, planted, anchor, reference, target, request) -> str:
     if lapse == "eleven":
         rows[-1][5] = 11
     prose = _prose(names, [entry[1] for entry in seen[0]], rows, structure)
-    block = {"scores": {"Target": {"archetypal_contexts": [_item(name, row)
-                                                           for name, row in zip(names, rows)],
-                                   "structural_diversity": structure}}}
+    block = {
+        "scores": {
+            "Target": {
+                "archetypal_contexts": [_item(name, row) for name, row in zip(names, rows)],
+                "structural_diversity": structure,
+            }
+        }
+    }
     return _spoilt(prose, block, lapse)
 
 
@@ -281,10 +335,14 @@ def _prose(names, standings, rows, structure) -> str:
     for place, (name, row) in enumerate(zip(names, rows)):
         seen = standings[place] if place < len(standings) else [0] * 5
         lines = [f"- PC {k + 1}: {remarks[value <= -0.7]} Rating: {row[k]}" for k, value in enumerate(seen)]
-        parts.append(f"### Archetypal context {place + 1}: {name}\n\n"
-                     "#### Factually correct (per parallel context)\n" + "\n".join(lines))
-        parts += [f"#### {heading}\nBeside the Reference it reads as the number says.\nRating: {score}"
-                  for heading, score in zip(headings, row[5:])]
+        parts.append(
+            f"### Archetypal context {place + 1}: {name}\n\n"
+            "#### Factually correct (per parallel context)\n" + "\n".join(lines)
+        )
+        parts += [
+            f"#### {heading}\nBeside the Reference it reads as the number says.\nRating: {score}"
+            for heading, score in zip(headings, row[5:])
+        ]
     last = f"### Structural diversity across the submitted set\nAs counted.\nRating: {structure}"
     return "\n\n".join([*parts, last])
 
@@ -293,14 +351,19 @@ def _batch(model: str, planted: dict, text: str) -> str:
     """Scores of every submission in an un-anchored batch: a scale of the judge's own, and harder to hold."""
     body = text.split("## The proposals to evaluate", 1)[1].split("\n\n---\n\n## Output", 1)[0]
     found = re.split(r"^### Submission (\S+)\n", body, flags=re.M)
-    own = {**planted, "slope": 0.45 * planted["slope"], "eye": 0.5 * planted["eye"],
-           "lenient": 0.6 * normal("scale", model)}
+    own = {
+        **planted,
+        "slope": 0.45 * planted["slope"],
+        "eye": 0.5 * planted["eye"],
+        "lenient": 0.6 * normal("scale", model),
+    }
     scores = {}
     for name, submission in zip(found[1::2], found[2::2]):
         rows, structure = rate(model, own, 7, read(submission.strip().removesuffix("---").strip()), None)
-        scores[name] = {"archetypal_contexts": [_item(f"Archetype {k}", row)
-                                                for k, row in enumerate(rows, 1)],
-                        "structural_diversity": structure}
+        scores[name] = {
+            "archetypal_contexts": [_item(f"Archetype {k}", row) for k, row in enumerate(rows, 1)],
+            "structural_diversity": structure,
+        }
     return "```json\n" + json.dumps({"scores": scores}) + "\n```\n"
 
 
@@ -316,8 +379,12 @@ def questions(n: int) -> list:
         domain, slot = list(domains)[place // len(SLOTS)], SLOTS[place % len(SLOTS)]
         stream = Stream("metanym", "options", domain, slot)
         wrong = stream.shuffled([row[slot] for name, row in domains.items() if name != domain])[:3]
-        made.append({"question": f"In {domain}, which of these {ROLES[SLOTS.index(slot)]}?",
-                     "options": [domains[domain][slot], *wrong]})
+        made.append(
+            {
+                "question": f"In {domain}, which of these {ROLES[SLOTS.index(slot)]}?",
+                "options": [domains[domain][slot], *wrong],
+            }
+        )
     return made
 
 
@@ -332,7 +399,8 @@ def _exam(model: str, planted: dict, text: str, cap: int) -> Reply:
     derivation = f"In {domain} one looks for what {role}. That is the {options[letter]}."
     if stream.uniform() < planted.get("rambles", 0):
         if cap <= CAP:
-            return Reply(f"{derivation[:40]} " + "Let us go through it once more. " * 8,
-                         finish_reason="length")
+            return Reply(
+                f"{derivation[:40]} " + "Let us go through it once more. " * 8, finish_reason="length"
+            )
         return Reply(f"{derivation}\n\n$\\boxed{{{letter}}}$")
     return Reply(f"{derivation}\n\nAnswer: {letter}")

@@ -9,8 +9,9 @@ from lib.posg.criteria import endings
 from lib.posg.model import POSG
 
 
-def rebuild(game: POSG, transitions: dict, actions: dict | None = None, ends=None,
-            sees: dict | None = None) -> POSG:
+def rebuild(
+    game: POSG, transitions: dict, actions: dict | None = None, ends=None, sees: dict | None = None
+) -> POSG:
     """A game from changed tables, cut to what is reachable. `sees`: the old state that a new one looks like."""
     actions = actions or game.actions
     ends = set(game.terminals) if ends is None else set(ends)
@@ -19,13 +20,22 @@ def rebuild(game: POSG, transitions: dict, actions: dict | None = None, ends=Non
         for row in () if state in ends else transitions[state].values():
             reached += [target for target, p in row.items() if p > 0 and target not in reached]
     looks = sees or {}
-    observations = {player: {state: seen.get(looks.get(state, state), state) for state in reached}
-                    for player, seen in game.observations.items()}
+    observations = {
+        player: {state: seen.get(looks.get(state, state), state) for state in reached}
+        for player, seen in game.observations.items()
+    }
     open_states = [state for state in reached if state not in ends]
-    return POSG(game.players, tuple(reached), game.initial, frozenset(state for state in reached if state in ends),
-                {state: actions[state] for state in open_states},
-                {state: transitions[state] for state in open_states},
-                observations, {}, game.name)
+    return POSG(
+        game.players,
+        tuple(reached),
+        game.initial,
+        frozenset(state for state in reached if state in ends),
+        {state: actions[state] for state in open_states},
+        {state: transitions[state] for state in open_states},
+        observations,
+        {},
+        game.name,
+    )
 
 
 def split_endings(game: POSG, most: int = 60) -> POSG:
@@ -88,14 +98,23 @@ def add_action(game: POSG, stream, words=("hesitate", "delay", "double_check", "
     rows = dict(game.transitions[state])
     for joint in itertools.product(*[mine if k != place else (action,) for k, mine in enumerate(offered)]):
         rows[joint] = {end: 1.0}
-    return rebuild(game, {**game.transitions, state: rows}, {**game.actions, state: tuple(offered)},
-                   ends={*game.terminals, end}, sees={end: state})
+    return rebuild(
+        game,
+        {**game.transitions, state: rows},
+        {**game.actions, state: tuple(offered)},
+        ends={*game.terminals, end},
+        sees={end: state},
+    )
 
 
 def add_chance(game: POSG, stream) -> POSG:
     """A mishap: one certain outcome becomes likely only, and something else happens else."""
-    certain = [(state, joint) for state, rows in game.transitions.items()
-               for joint, row in rows.items() if len(row) == 1]
+    certain = [
+        (state, joint)
+        for state, rows in game.transitions.items()
+        for joint, row in rows.items()
+        if len(row) == 1
+    ]
     if not certain:
         return game
     state, joint = stream.choice(certain)
@@ -107,12 +126,17 @@ def add_chance(game: POSG, stream) -> POSG:
 
 def drop_action(game: POSG, stream) -> POSG:
     """One action less, where a player has two or more and play can still end."""
-    places = [(state, k) for state, offered in game.actions.items()
-              for k, mine in enumerate(offered) if len(mine) > 1]
+    places = [
+        (state, k)
+        for state, offered in game.actions.items()
+        for k, mine in enumerate(offered)
+        if len(mine) > 1
+    ]
     for state, place in stream.shuffled(places):
         gone = stream.choice(game.actions[state][place])
-        offered = tuple(tuple(a for a in mine if k != place or a != gone)
-                        for k, mine in enumerate(game.actions[state]))
+        offered = tuple(
+            tuple(a for a in mine if k != place or a != gone) for k, mine in enumerate(game.actions[state])
+        )
         rows = {joint: row for joint, row in game.transitions[state].items() if joint[place] != gone}
         made = rebuild(game, {**game.transitions, state: rows}, {**game.actions, state: offered})
         if can_end(made):
@@ -145,8 +169,13 @@ def merge_endings(game: POSG, stream) -> POSG:
 
 def make_certain(game: POSG) -> POSG:
     """Chance left out: the likeliest outcome of every joint action happens."""
-    return rebuild(game, {state: {joint: {max(row, key=row.get): 1.0} for joint, row in rows.items()}
-                          for state, rows in game.transitions.items()})
+    return rebuild(
+        game,
+        {
+            state: {joint: {max(row, key=row.get): 1.0} for joint, row in rows.items()}
+            for state, rows in game.transitions.items()
+        },
+    )
 
 
 def drop_player(game: POSG, stream) -> POSG:
@@ -154,21 +183,36 @@ def drop_player(game: POSG, stream) -> POSG:
     if len(game.players) < 3:
         return game
     place = stream.below(len(game.players))
-    without = lambda joint: joint[:place] + joint[place + 1:]  # noqa: E731
+    without = lambda joint: joint[:place] + joint[place + 1 :]  # noqa: E731
     transitions, actions = {}, {}
     for state, rows in game.transitions.items():
         taken = game.actions[state][place][0]
         actions[state] = without(game.actions[state])
         transitions[state] = {without(joint): row for joint, row in rows.items() if joint[place] == taken}
-    kept = POSG(without(game.players), game.states, game.initial, game.terminals, actions, transitions,
-                {p: seen for p, seen in game.observations.items() if p != game.players[place]}, {}, game.name)
+    kept = POSG(
+        without(game.players),
+        game.states,
+        game.initial,
+        game.terminals,
+        actions,
+        transitions,
+        {p: seen for p, seen in game.observations.items() if p != game.players[place]},
+        {},
+        game.name,
+    )
     return rebuild(kept, transitions, actions)
 
 
 def restyle(game: POSG, stream) -> POSG:
     """The same game in another hand: names spelled in one of four ways, everything listed in another order."""
-    spell = stream.choice((lambda s: s, lambda s: s.upper(), lambda s: f"{s}_1" if s[-1].isalpha() else s,
-                           lambda s: "".join(part.capitalize() for part in s.split("_"))))
+    spell = stream.choice(
+        (
+            lambda s: s,
+            lambda s: s.upper(),
+            lambda s: f"{s}_1" if s[-1].isalpha() else s,
+            lambda s: "".join(part.capitalize() for part in s.split("_")),
+        )
+    )
     seats = stream.shuffled(range(len(game.players)))
     seat = lambda values: tuple(values[k] for k in seats)  # noqa: E731
     states = {state: spell(state) for state in game.states}
@@ -176,14 +220,24 @@ def restyle(game: POSG, stream) -> POSG:
         states = {state: state for state in game.states}
     transitions = {
         states[state]: {seat(joint): {states[t]: p for t, p in row.items()} for joint, row in rows.items()}
-        for state, rows in game.transitions.items()}
-    actions = {states[state]: seat(tuple(tuple(stream.shuffled(mine)) for mine in offered))
-               for state, offered in game.actions.items()}
+        for state, rows in game.transitions.items()
+    }
+    actions = {
+        states[state]: seat(tuple(tuple(stream.shuffled(mine)) for mine in offered))
+        for state, offered in game.actions.items()
+    }
     order = [states[game.initial], *stream.shuffled([states[s] for s in game.states if s != game.initial])]
-    return POSG(seat(game.players), tuple(order), states[game.initial],
-                frozenset(states[state] for state in game.terminals), actions, transitions,
-                {p: {states[s]: seen for s, seen in game.observations[p].items()} for p in game.observations}, {},
-                game.name)
+    return POSG(
+        seat(game.players),
+        tuple(order),
+        states[game.initial],
+        frozenset(states[state] for state in game.terminals),
+        actions,
+        transitions,
+        {p: {states[s]: seen for s, seen in game.observations[p].items()} for p in game.observations},
+        {},
+        game.name,
+    )
 
 
 def four_bids() -> POSG:
@@ -212,5 +266,14 @@ def four_bids() -> POSG:
             ends += winners
             transitions[tie] = {("wait", "wait"): dict.fromkeys(winners, 0.5)}
     names = tuple(dict.fromkeys([*transitions, *ends]))
-    return POSG(bidders, names, "values_drawn", frozenset(ends), actions, transitions,
-                {bidder: {state: state for state in names} for bidder in bidders}, {}, "G6")
+    return POSG(
+        bidders,
+        names,
+        "values_drawn",
+        frozenset(ends),
+        actions,
+        transitions,
+        {bidder: {state: state for state in names} for bidder in bidders},
+        {},
+        "G6",
+    )

@@ -53,13 +53,20 @@ def python_text(game: POSG, title: str = "") -> str:
     """A Python module whose one class is the game, by tables."""
     show = lambda value: pprint.pformat(value, width=110, sort_dicts=False)  # noqa: E731
     actions = {state: dict(zip(game.players, map(list, offered))) for state, offered in game.actions.items()}
-    seen = {player: {state: text for state, text in told.items() if text != state}
-            for player, told in game.observations.items()}
-    return TEMPLATE.format(players=show(list(game.players)), ends=show(sorted(game.terminals)),
-                           actions=show(actions), transitions=show(game.transitions),
-                           seen=show({p: told for p, told in seen.items() if told}),
-                           name=f"Model{''.join(filter(str.isalnum, game.name))}", initial=game.initial,
-                           title=title or game.name)
+    seen = {
+        player: {state: text for state, text in told.items() if text != state}
+        for player, told in game.observations.items()
+    }
+    return TEMPLATE.format(
+        players=show(list(game.players)),
+        ends=show(sorted(game.terminals)),
+        actions=show(actions),
+        transitions=show(game.transitions),
+        seen=show({p: told for p, told in seen.items() if told}),
+        name=f"Model{''.join(filter(str.isalnum, game.name))}",
+        initial=game.initial,
+        title=title or game.name,
+    )
 
 
 def json_text(game: POSG) -> str:
@@ -72,12 +79,14 @@ def broken_python(game: POSG, gate: str, stream) -> str:
     (a state from which nothing ends)."""
     if gate == "contract":
         text = python_text(game)
-        return stream.choice((
-            text[:int(len(text) * 0.8)] + "\n        return (",
-            text.replace("    def observation(", "    def observe("),
-            text.replace("NEXT[state][tuple(", "NEXT[state][frozenset("),
-            text.replace("from abstract_posg", "from posg_base"),
-        ))
+        return stream.choice(
+            (
+                text[: int(len(text) * 0.8)] + "\n        return (",
+                text.replace("    def observation(", "    def observe("),
+                text.replace("NEXT[state][tuple(", "NEXT[state][frozenset("),
+                text.replace("from abstract_posg", "from posg_base"),
+            )
+        )
     return python_text(_unsummed(game, stream) if gate == "probe" else _trapped(game, stream))
 
 
@@ -108,7 +117,7 @@ def wrapped(text: str, language: str, stream) -> str:
 
 def hostile_python(deed: str) -> str:
     """A module that tries one of HOSTILE on import, and would be a sound model else."""
-    game = '''from abstract_posg import AbstractPOSG
+    game = """from abstract_posg import AbstractPOSG
 
 {deed}
 
@@ -120,7 +129,7 @@ class Model(AbstractPOSG):
     def actions(self, state, player): return ["go"]
     def transition(self, state, joint_action): return {{"end": 1.0}}
     def observation(self, player, state, joint_action, next_state): return next_state
-'''
+"""
     return game.format(deed=HOSTILE[deed])
 
 
@@ -135,8 +144,11 @@ def _unsummed(game: POSG, stream) -> POSG:
 def _trapped(game: POSG, stream) -> POSG:
     state = stream.choice(sorted(game.transitions))
     joint = stream.choice(sorted(game.transitions[state]))
-    transitions = {**game.transitions, state: {**game.transitions[state], joint: {"waiting_for_ever": 1.0}},
-                   "waiting_for_ever": {("wait",) * len(game.players): {"waiting_for_ever": 1.0}}}
+    transitions = {
+        **game.transitions,
+        state: {**game.transitions[state], joint: {"waiting_for_ever": 1.0}},
+        "waiting_for_ever": {("wait",) * len(game.players): {"waiting_for_ever": 1.0}},
+    }
     actions = {**game.actions, "waiting_for_ever": (("wait",),) * len(game.players)}
     return _with_rows(game, transitions, actions)
 

@@ -4,6 +4,7 @@ Sizes are counted as providers count them: tokens. The simulators have no tokeni
 three quarters of a word (`TOKENS_PER_WORD`), which is close to what English prose costs under common
 tokenizers.
 """
+
 from __future__ import annotations
 
 import hashlib
@@ -41,8 +42,12 @@ class Reply:
         """The `usage` object of the response to `request`."""
         prompt = self.prompt_tokens if self.prompt_tokens is not None else prompt_tokens(request)
         completion = self.completion_tokens if self.completion_tokens is not None else tokens(self.text)
-        return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion,
-                "completion_tokens_details": {"reasoning_tokens": self.reasoning_tokens}}
+        return {
+            "prompt_tokens": prompt,
+            "completion_tokens": completion,
+            "total_tokens": prompt + completion,
+            "completion_tokens_details": {"reasoning_tokens": self.reasoning_tokens},
+        }
 
 
 def tokens(text: str) -> int:

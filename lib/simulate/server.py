@@ -4,6 +4,7 @@
 block lasts. The server adds no chance of its own: equal requests get equal bodies, whatever their order and
 however many come at once.
 """
+
 from __future__ import annotations
 
 import asyncio
@@ -29,8 +30,21 @@ from lib.simulate.faults import Faults, spoil, useless
 from lib.simulate.reply import Reply, RequestError, request_key
 
 _JSON = (b"content-type", b"application/json")
-_PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "LD_LIBRARY_PATH",
-              "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "PYTHONHASHSEED")
+_PASSED_ON = (
+    "PATH",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "TMPDIR",
+    "TEMP",
+    "TMP",
+    "SYSTEMROOT",
+    "LD_LIBRARY_PATH",
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "PYTHONHASHSEED",
+)
 
 
 def app(studies=("alienbench",), *, faults: Faults | None = None, log=None) -> Starlette:
@@ -47,8 +61,12 @@ def app(studies=("alienbench",), *, faults: Faults | None = None, log=None) -> S
     Raises ValueError for a study that has no simulator.
     """
     endpoint = _Completions(_responders(studies), faults or Faults(), log)
-    return Starlette(routes=[Route("/v1/chat/completions", endpoint, methods=["POST"]),
-                             Route("/v1/models", endpoint.models, methods=["GET"])])
+    return Starlette(
+        routes=[
+            Route("/v1/chat/completions", endpoint, methods=["POST"]),
+            Route("/v1/models", endpoint.models, methods=["GET"]),
+        ]
+    )
 
 
 @dataclass(frozen=True)
@@ -60,8 +78,9 @@ class Server:
 
 
 @contextmanager
-def serve(studies=("alienbench",), port: int = 0, *, faults: Faults | None = None, log=None,
-          timeout_s: float = 30):
+def serve(
+    studies=("alienbench",), port: int = 0, *, faults: Faults | None = None, log=None, timeout_s: float = 30
+):
     """Run the server in a process of its own on 127.0.0.1; yield a `Server` once it listens.
 
     `port` 0 takes a free one. The process ends with the block, and with the process that opened it, however
@@ -78,8 +97,14 @@ def serve(studies=("alienbench",), port: int = 0, *, faults: Faults | None = Non
     environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     environment["PYTHONPATH"] = str(ROOT)
     # The child ends when its standard input does; the kernel closes that even where this process is killed.
-    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                             env=environment, cwd=ROOT)
+    child = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+        cwd=ROOT,
+    )
     errors: list[bytes] = []
     drain = threading.Thread(target=lambda: errors.extend(child.stderr), daemon=True)
     drain.start()
@@ -116,7 +141,9 @@ def _announced(child, drain, errors, timeout_s) -> str:
 
 def _check_study(name):
     if name not in STUDIES or importlib.util.find_spec(f"lib.simulate.{name}") is None:
-        raise ValueError(f"no simulator lib/simulate/{name}.py for study {name!r}; studies: {', '.join(STUDIES)}")
+        raise ValueError(
+            f"no simulator lib/simulate/{name}.py for study {name!r}; studies: {', '.join(STUDIES)}"
+        )
 
 
 def _responders(studies) -> list:
@@ -145,13 +172,20 @@ class _Completions:
 
     async def models(self, request):
         """GET /v1/models."""
-        data = [{"id": name, "object": "model", "created": 0, "owned_by": "simulation"}
-                for name in self._known()]
+        data = [
+            {"id": name, "object": "model", "created": 0, "owned_by": "simulation"} for name in self._known()
+        ]
         return _Body(json.dumps({"object": "list", "data": data}).encode())
 
     async def __call__(self, scope, receive, send):
-        entry = {"key": "", "model": None, "seed": None, "try": _client_try(scope), "status": 0,
-                 "fault": None}
+        entry = {
+            "key": "",
+            "model": None,
+            "seed": None,
+            "try": _client_try(scope),
+            "status": 0,
+            "fault": None,
+        }
         try:
             await self._answer(await _body(receive), entry, receive, send)
         except RequestError as error:
@@ -190,8 +224,15 @@ class _Completions:
     async def _disturb(self, fault, entry, receive, send, request, responder):
         entry["fault"] = fault
         if fault == "rate_limit":
-            await self._refuse(entry, send, 429, "Rate limit reached, try again later", "rate_limit_error",
-                               "rate_limit_exceeded", [(b"retry-after", b"%g" % self._faults.retry_after)])
+            await self._refuse(
+                entry,
+                send,
+                429,
+                "Rate limit reached, try again later",
+                "rate_limit_error",
+                "rate_limit_exceeded",
+                [(b"retry-after", b"%g" % self._faults.retry_after)],
+            )
         elif fault == "server_error":
             await self._refuse(entry, send, 500, "The server had an error", "server_error", None)
         elif fault == "dropped":
@@ -200,12 +241,17 @@ class _Completions:
             reply = responder.respond(request)
             reply = Reply(reply) if isinstance(reply, str) else reply
             whole = _completion(request, entry["key"], reply, reply.model or request["model"])
-            half = whole[:len(whole) // 2]
+            half = whole[: len(whole) // 2]
             if fault == "malformed":
                 return await self._send(entry, send, 200, half)
             entry["status"] = 200
-            await send({"type": "http.response.start", "status": 200,
-                        "headers": [_JSON, (b"content-length", b"%d" % len(whole))]})
+            await send(
+                {
+                    "type": "http.response.start",
+                    "status": 200,
+                    "headers": [_JSON, (b"content-length", b"%d" % len(whole))],
+                }
+            )
             await send({"type": "http.response.body", "body": half, "more_body": True})
             await _hang_up(receive)
 
@@ -217,8 +263,13 @@ class _Completions:
         # The log's line is written first: what a client has stored was then certainly logged.
         entry["status"] = status
         self._write(entry)
-        await send({"type": "http.response.start", "status": status,
-                    "headers": [_JSON, (b"content-length", b"%d" % len(body)), *headers]})
+        await send(
+            {
+                "type": "http.response.start",
+                "status": status,
+                "headers": [_JSON, (b"content-length", b"%d" % len(body)), *headers],
+            }
+        )
         await send({"type": "http.response.body", "body": body})
 
     def _write(self, entry):
@@ -243,8 +294,12 @@ class _Completions:
         if not known:
             near = difflib.get_close_matches(str(request["model"]), self._known(), n=1, cutoff=0.8)
             hint = f"did you mean {near[0]!r}?" if near else "GET /v1/models lists those that do."
-            raise RequestError(f"the model {request['model']!r} does not exist; {hint} Only the models of the "
-                               "papers are simulated; any other needs PROFILE=live", 404, "model_not_found")
+            raise RequestError(
+                f"the model {request['model']!r} does not exist; {hint} Only the models of the "
+                "papers are simulated; any other needs PROFILE=live",
+                404,
+                "model_not_found",
+            )
         for responder in known:
             claims = getattr(responder, "claims", None)
             if claims is None or claims(request):
@@ -259,8 +314,13 @@ class _Body:
         self._body = body
 
     async def __call__(self, scope, receive, send):
-        await send({"type": "http.response.start", "status": 200,
-                    "headers": [_JSON, (b"content-length", b"%d" % len(self._body))]})
+        await send(
+            {
+                "type": "http.response.start",
+                "status": 200,
+                "headers": [_JSON, (b"content-length", b"%d" % len(self._body))],
+            }
+        )
         await send({"type": "http.response.body", "body": self._body})
 
 
@@ -285,8 +345,11 @@ def _checked(raw: bytes) -> dict:
     if not isinstance(request.get("model"), str):
         raise RequestError("`model` should be the name of a model")
     messages = request.get("messages")
-    if not isinstance(messages, list) or not messages or not all(
-            isinstance(message, dict) and isinstance(message.get("role"), str) for message in messages):
+    if (
+        not isinstance(messages, list)
+        or not messages
+        or not all(isinstance(message, dict) and isinstance(message.get("role"), str) for message in messages)
+    ):
         raise RequestError("`messages` should be a list of objects with `role` and `content`")
     if request.get("stream"):
         raise RequestError("`stream` is not supported by the simulated models")
@@ -297,10 +360,19 @@ def _checked(raw: bytes) -> dict:
 
 def _completion(request, key, reply: Reply, model) -> bytes:
     message = {"role": "assistant", "content": reply.text, "refusal": None}
-    return json.dumps({
-        "id": f"chatcmpl-{key}", "object": "chat.completion", "created": 0, "model": model,
-        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": reply.finish_reason}],
-        "usage": reply.usage(request)}, ensure_ascii=False).encode("utf-8", "replace")
+    return json.dumps(
+        {
+            "id": f"chatcmpl-{key}",
+            "object": "chat.completion",
+            "created": 0,
+            "model": model,
+            "choices": [
+                {"index": 0, "message": message, "logprobs": None, "finish_reason": reply.finish_reason}
+            ],
+            "usage": reply.usage(request),
+        },
+        ensure_ascii=False,
+    ).encode("utf-8", "replace")
 
 
 def _client_try(scope) -> str | None:

@@ -16,8 +16,15 @@ from lib.posg.model import from_document
 from lib.posg.scenarios import Scenario, corpus
 from lib.simulate import posg_edits as edits
 from lib.simulate.chance import Stream, uniform
-from lib.simulate.posg_text import (HOSTILE, broken_json, broken_python, hostile_python, json_text, python_text,
-                                    wrapped)
+from lib.simulate.posg_text import (
+    HOSTILE,
+    broken_json,
+    broken_python,
+    hostile_python,
+    json_text,
+    python_text,
+    wrapped,
+)
 from lib.simulate.reply import Reply, RequestError, last_user_text, message_text, request_key
 
 GATES = ("contract", "probe", "audit")
@@ -55,8 +62,9 @@ def respond(request: dict) -> Reply:
         return Reply(hostile_python(deed))
     model = next((name for name in traits()["models"] if same_model(name, request["model"])), None)
     if model is None:
-        raise RequestError(f"no simulated model is called {request['model']!r}", status=404,
-                           code="model_not_found")
+        raise RequestError(
+            f"no simulated model is called {request['model']!r}", status=404, code="model_not_found"
+        )
     return Reply(_world_model(model, scenario, condition, request, len(prompts) - 1))
 
 
@@ -101,8 +109,10 @@ def _world_model(model, scenario, condition, request, round_number) -> str:
     void, fenced = flaws.uniform() < planted["void"], flaws.uniform() < planted["fence"]
     mended = any(flaws.uniform() < traits()["repair"] for _ in range(round_number))
     if void:
-        return ("I would rather describe the situation in words: it has several sides, and none of them can be "
-                "numbered.")
+        return (
+            "I would rather describe the situation in words: it has several sides, and none of them can be "
+            "numbered."
+        )
     gate = None if mended else gate
     if scenario.tier == "cultural":
         text, language = broken_json(game, gate, flaws) if gate else json_text(game), "json"
@@ -134,7 +144,9 @@ def _changed(scenario: Scenario, kind: str, grain: int, stream):
 
 def _unsupported(scenario: Scenario) -> list[str]:
     """Names for actions that the case's criteria object to, whoever may take them."""
-    return [entry["anywhere"][0].replace(" ", "_") for entry in scenario.criteria["avoid"] if "anywhere" in entry]
+    return [
+        entry["anywhere"][0].replace(" ", "_") for entry in scenario.criteria["avoid"] if "anywhere" in entry
+    ]
 
 
 def _judgement(scenario: Scenario, prompt: str) -> str:
@@ -143,7 +155,9 @@ def _judgement(scenario: Scenario, prompt: str) -> str:
     listed, document = prompt.split(JUDGED[0], 1)[1].split(JUDGED[1], 1)
     listed, document = re.findall(r"^- (\S+):", listed, re.M), json.loads(document)
     game, key = from_document(document), request_key({"prompt": prompt})
-    entries = {entry["id"]: (entry, name) for name in ("expect", "avoid") for entry in scenario.criteria[name]}
+    entries = {
+        entry["id"]: (entry, name) for name in ("expect", "avoid") for entry in scenario.criteria[name]
+    }
     flags = []
     for feature in listed:
         if feature not in entries:
@@ -159,10 +173,15 @@ def _judgement(scenario: Scenario, prompt: str) -> str:
 
 @functools.cache
 def _wordings() -> tuple:
-    return tuple((scenario.wording(condition or "anonymised"), scenario, condition)
-                 for scenario in corpus().values() for condition in (scenario.locations or [""]))
+    return tuple(
+        (scenario.wording(condition or "anonymised"), scenario, condition)
+        for scenario in corpus().values()
+        for condition in (scenario.locations or [""])
+    )
 
 
 def _find(prompt: str):
     """(scenario, condition) whose description stands in the prompt, or None."""
-    return next(((scenario, condition) for words, scenario, condition in _wordings() if words in prompt), None)
+    return next(
+        ((scenario, condition) for words, scenario, condition in _wordings() if words in prompt), None
+    )

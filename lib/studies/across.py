@@ -117,8 +117,12 @@ class Studies:
             return None
         p = self.params("stories")
         rng = Page("stories", "03_scores").rng(p.seed, "ratings")
-        return load(texts=self._file("story_texts"), ratings=self._file("story_ratings"),
-                    judgements=self._file("story_judgements"), rng=rng)
+        return load(
+            texts=self._file("story_texts"),
+            ratings=self._file("story_ratings"),
+            judgements=self._file("story_judgements"),
+            rng=rng,
+        )
 
     @cached_property
     def metanym(self):
@@ -165,5 +169,7 @@ class Studies:
 
         if self.absent("utility"):
             return None
-        found = create_data.load_utility(self._file("utility"), model=self.params("create").model, cache=cache)
+        found = create_data.load_utility(
+            self._file("utility"), model=self.params("create").model, cache=cache
+        )
         return found.loc[create_data.base_sources(found.index.get_level_values("source").unique()), "1.0"]

@@ -6,7 +6,18 @@ from lib.cells import contradictions, published
 from lib.params import read_yaml, study_params
 from lib.paths import DATA
 
-FIELDS = ("asks", "writes", "judge", "unit", "scale", "agreement", "interval", "test", "correction", "released")
+FIELDS = (
+    "asks",
+    "writes",
+    "judge",
+    "unit",
+    "scale",
+    "agreement",
+    "interval",
+    "test",
+    "correction",
+    "released",
+)
 
 
 def designs() -> dict:
@@ -33,17 +44,34 @@ def counts(profile: str = "demo") -> pd.DataFrame:
     rows = {}
     own = p["alienbench"]
     units = len(own["subjects"]) * len(own["conditions"]) * own["n_samples"]
-    rows["alienbench"] = [len(own["subjects"]), units, len(own["judges"]),
-                          units * len(own["judges"]) * len(own["features"])]
+    rows["alienbench"] = [
+        len(own["subjects"]),
+        units,
+        len(own["judges"]),
+        units * len(own["judges"]) * len(own["features"]),
+    ]
     own = p["stories"]
     units = own["n_human"] + own["n_per_author"] * len(own["authors"])
-    rows["stories"] = [own["n_human"] + len(own["authors"]), units, 1,
-                       units * len(own["dimensions"]) * own["repetitions"]]
+    rows["stories"] = [
+        own["n_human"] + len(own["authors"]),
+        units,
+        1,
+        units * len(own["dimensions"]) * own["repetitions"],
+    ]
     own = p["metanym"]
     players, archetypes, contexts = len(own["players"]), 5, 5  # a portfolio's shape (section 3.1)
-    portfolios = (players - 1) * len(own["runs"])  # the anchor model's first is the reference, which nobody rates
-    grades = archetypes * (contexts + len(own["axes"]) - 2) + 1  # facts by context, structure once a portfolio
-    rows["metanym"] = [players, portfolios * archetypes * contexts, players, portfolios * (players - 1) * grades]
+    portfolios = (players - 1) * len(
+        own["runs"]
+    )  # the anchor model's first is the reference, which nobody rates
+    grades = (
+        archetypes * (contexts + len(own["axes"]) - 2) + 1
+    )  # facts by context, structure once a portfolio
+    rows["metanym"] = [
+        players,
+        portfolios * archetypes * contexts,
+        players,
+        portfolios * (players - 1) * grades,
+    ]
     own = p["worldmodels"]
     told = sum(len({*own["conditions"], *own["variants"].get(case, ())}) for case in own["cultures"])
     units = len(own["subjects"]) * ((len(own["games"]) + len(own["situations"])) * own["runs"] + told)
@@ -61,6 +89,11 @@ def coverage() -> pd.DataFrame:
     for study in designs():
         cover = published(study)["archive"].value_counts()
         same, other = (int(cover.get(name, 0)) for name in ("same", "other run"))
-        rows[study] = {"printed": int(cover.sum()), "same": same, "other_run": other,
-                       "none": int(cover.sum()) - same - other, "contradictions": len(contradictions(study))}
+        rows[study] = {
+            "printed": int(cover.sum()),
+            "same": same,
+            "other_run": other,
+            "none": int(cover.sum()) - same - other,
+            "contradictions": len(contradictions(study)),
+        }
     return pd.DataFrame.from_dict(rows, orient="index")

@@ -11,8 +11,13 @@ from lib.studies.across import Panel, Studies
 
 def panels(studies: Studies, *, rng) -> list[Panel]:
     """All panels at hand, study by study. rng(label): a generator, for what the demo's annotators are shown."""
-    return [*_alienbench(studies), *_stories(studies), *_metanym(studies), *_worldmodels(studies),
-            *_create(studies, rng)]
+    return [
+        *_alienbench(studies),
+        *_stories(studies),
+        *_metanym(studies),
+        *_worldmodels(studies),
+        *_create(studies, rng),
+    ]
 
 
 def describe(ratings) -> dict:
@@ -25,11 +30,17 @@ def describe(ratings) -> dict:
     ratings, seen = ratings[:, held], seen[:, held]
     values, counts = np.unique(ratings[seen], return_counts=True)
     each = seen.sum(axis=0)
-    equal = sum(((ratings == value).sum(axis=0) * ((ratings == value).sum(axis=0) - 1)).sum() for value in values)
+    equal = sum(
+        ((ratings == value).sum(axis=0) * ((ratings == value).sum(axis=0) - 1)).sum() for value in values
+    )
     pairs = (each * (each - 1)).sum()
-    return {"pairable": int(held.sum()), "each": float(each.mean()) if held.any() else np.nan,
-            "same": float(equal / pairs) if pairs else np.nan,
-            "commonest": float(counts.max() / counts.sum()) if len(values) else np.nan, "used": len(values)}
+    return {
+        "pairable": int(held.sum()),
+        "each": float(each.mean()) if held.any() else np.nan,
+        "same": float(equal / pairs) if pairs else np.nan,
+        "commonest": float(counts.max() / counts.sum()) if len(values) else np.nan,
+        "used": len(values),
+    }
 
 
 def _alienbench(studies) -> list[Panel]:
@@ -38,9 +49,21 @@ def _alienbench(studies) -> list[Panel]:
         return []
     p = studies.params("alienbench")
     who, unit = tuple(p.judges[name] for name in labels.judges), "descriptions"
-    found = [Panel("alienbench", "total", "AlienBench, score", "interval", who, unit, labels.totals().T, True)]
-    return found + [Panel("alienbench", feature, f"AlienBench, {p.features[feature]}", "nominal", who, unit,
-                          labels.values[:, :, i].T) for i, feature in enumerate(labels.features)]
+    found = [
+        Panel("alienbench", "total", "AlienBench, score", "interval", who, unit, labels.totals().T, True)
+    ]
+    return found + [
+        Panel(
+            "alienbench",
+            feature,
+            f"AlienBench, {p.features[feature]}",
+            "nominal",
+            who,
+            unit,
+            labels.values[:, :, i].T,
+        )
+        for i, feature in enumerate(labels.features)
+    ]
 
 
 def _stories(studies) -> list[Panel]:
@@ -51,13 +74,32 @@ def _stories(studies) -> list[Panel]:
     own = data.judgements[data.judgements["language"] == "en"]
     for name, label in p.dimensions.items():
         people = data.ratings.pivot_table(index="session", columns="story", values=name)
-        found.append(Panel("stories", f"people-{name}", f"Stories, people on {label}", p.alpha_level,
-                           tuple(people.index), "stories", people.to_numpy(), name == "creativity"))
+        found.append(
+            Panel(
+                "stories",
+                f"people-{name}",
+                f"Stories, people on {label}",
+                p.alpha_level,
+                tuple(people.index),
+                "stories",
+                people.to_numpy(),
+                name == "creativity",
+            )
+        )
         again = own.pivot_table(index="repetition", columns="story", values=name, dropna=False)
         if len(again) > 1:
-            repeats.append(Panel("stories", f"judge-{name}", f"Stories, judge again on {label}", p.alpha_level,
-                                 tuple(f"run {run}" for run in again.index), "stories", again.to_numpy(),
-                                 name == "creativity"))
+            repeats.append(
+                Panel(
+                    "stories",
+                    f"judge-{name}",
+                    f"Stories, judge again on {label}",
+                    p.alpha_level,
+                    tuple(f"run {run}" for run in again.index),
+                    "stories",
+                    again.to_numpy(),
+                    name == "creativity",
+                )
+            )
     return found + repeats
 
 
@@ -71,9 +113,19 @@ def _metanym(studies) -> list[Panel]:
     p = studies.params("metanym")
     who = tuple(p.players[name]["label"] for name in game.evaluators)
     units = {"factual": "contexts", "structure": "portfolios"}
-    return [Panel("metanym", axis, f"Metanym, {label}", "interval", who, units.get(axis, "archetypes"),
-                  factual_matrix(game)[0] if axis == "factual" else axis_matrix(game, axis),
-                  axis in ("factual", "beauty")) for axis, label in p.axes.items()]
+    return [
+        Panel(
+            "metanym",
+            axis,
+            f"Metanym, {label}",
+            "interval",
+            who,
+            units.get(axis, "archetypes"),
+            factual_matrix(game)[0] if axis == "factual" else axis_matrix(game, axis),
+            axis in ("factual", "beauty"),
+        )
+        for axis, label in p.axes.items()
+    ]
 
 
 def _worldmodels(studies) -> list[Panel]:
@@ -84,20 +136,43 @@ def _worldmodels(studies) -> list[Panel]:
         from lib.simulate.worldmodels import annotate
         from lib.studies.worldmodels import features
 
-        listed = [(case, name, label) for case, scenario in tier("cultural").items()
-                  for name, _, label in features(scenario)]
+        listed = [
+            (case, name, label)
+            for case, scenario in tier("cultural").items()
+            for name, _, label in features(scenario)
+        ]
         ratings = [[LABELS.index(annotate(*feature, who)) for feature in listed] for who in (0, 1)]
-        found = [Panel("worldmodels", "annotators", "World models, annotators", "nominal",
-                       ("annotator 1", "annotator 2"), "features", np.array(ratings, dtype=float), True)]
+        found = [
+            Panel(
+                "worldmodels",
+                "annotators",
+                "World models, annotators",
+                "nominal",
+                ("annotator 1", "annotator 2"),
+                "features",
+                np.array(ratings, dtype=float),
+                True,
+            )
+        ]
     if game is None:
         return found
     for column, label, level in (("lane1", "valid again", "nominal"), ("f1", "F1 again", "interval")):
         runs = game.assign(value=game[column].astype(float)).pivot_table(
-            index="run", columns=["model", "case"], values="value", dropna=False)
+            index="run", columns=["model", "case"], values="value", dropna=False
+        )
         if len(runs) > 1:
-            found.append(Panel("worldmodels", f"repeat-{column}", f"World models, {label}", level,
-                               tuple(f"run {run}" for run in runs.index), "pairs of model and game",
-                               runs.to_numpy(), column == "f1"))
+            found.append(
+                Panel(
+                    "worldmodels",
+                    f"repeat-{column}",
+                    f"World models, {label}",
+                    level,
+                    tuple(f"run {run}" for run in runs.index),
+                    "pairs of model and game",
+                    runs.to_numpy(),
+                    column == "f1",
+                )
+            )
     return found
 
 
@@ -113,12 +188,37 @@ def _create(studies, rng) -> list[Panel]:
     people = paths[["annotator_1", "annotator_2"]].to_numpy(dtype=float).T
     both = pd.concat([paths[["annotator_1", "annotator_2"]], paths["judge"]], axis=1).to_numpy(dtype=float).T
     truth = triples[["truth", "verdict"]].to_numpy(dtype=float).T
-    return [Panel("create", "specificity", "CREATE, annotators on specificity", "ordinal", two, "paths", people,
-                  True),
-            Panel("create", "specificity-judge", "CREATE, annotators and judge", "ordinal", (*two, *judge),
-                  "paths", both),
-            Panel("create", "factuality", "CREATE, label and judge on factuality", "nominal", ("label", *judge),
-                  "triples", truth, True)]
+    return [
+        Panel(
+            "create",
+            "specificity",
+            "CREATE, annotators on specificity",
+            "ordinal",
+            two,
+            "paths",
+            people,
+            True,
+        ),
+        Panel(
+            "create",
+            "specificity-judge",
+            "CREATE, annotators and judge",
+            "ordinal",
+            (*two, *judge),
+            "paths",
+            both,
+        ),
+        Panel(
+            "create",
+            "factuality",
+            "CREATE, label and judge on factuality",
+            "nominal",
+            ("label", *judge),
+            "triples",
+            truth,
+            True,
+        ),
+    ]
 
 
 def competence(panel: Panel, n_permutations: int, rng: np.random.Generator) -> tuple[pd.DataFrame, dict]:
@@ -139,8 +239,16 @@ def competence(panel: Panel, n_permutations: int, rng: np.random.Generator) -> t
         seen = ~np.isnan(ratings[judge]) & ~np.isnan(others).all(axis=0)
         both = ratings[judge, seen], np.nanmean(others[:, seen], axis=0)
         r = np.corrcoef(both)[0, 1] if min(map(np.ptp, both)) > 0 else np.nan
-        rows.append([axis.left[judge], axis.left[judge] / axis.left.max(), np.nanstd(ratings[judge]), r,
-                     krippendorff_alpha(others, panel.level), whole])
+        rows.append(
+            [
+                axis.left[judge],
+                axis.left[judge] / axis.left.max(),
+                np.nanstd(ratings[judge]),
+                r,
+                krippendorff_alpha(others, panel.level),
+                whole,
+            ]
+        )
     columns = ["loading", "relative", "spread", "with others", "without", "alpha"]
     table = pd.DataFrame(rows, index=list(panel.judges), columns=columns)
     share, chance = axis.sigma[0] ** 2 / (axis.sigma**2).sum(), np.quantile(null[:, 0] / null[:, 1], 0.95)

@@ -11,8 +11,13 @@ from lib.studies.across import Ranking, Studies
 
 def rankings(studies: Studies, *, B: int, rng, cache=None) -> list[Ranking]:
     """All rankings at hand, study by study. rng(label): a generator; cache: as `Studies.utility`."""
-    return [*_alienbench(studies), *_stories(studies, B, rng), *_metanym(studies, B, rng), *_worldmodels(studies),
-            *_create(studies, cache)]
+    return [
+        *_alienbench(studies),
+        *_stories(studies, B, rng),
+        *_metanym(studies, B, rng),
+        *_worldmodels(studies),
+        *_create(studies, cache),
+    ]
 
 
 def replicates_of(ranking: Ranking, *, B: int, rng: np.random.Generator, fixed: bool = False) -> np.ndarray:
@@ -22,8 +27,9 @@ def replicates_of(ranking: Ranking, *, B: int, rng: np.random.Generator, fixed: 
     """
     if ranking.replicates is not None:
         return ranking.replicates
-    return mean_replicates(ranking.scores, paired=ranking.paired, B=B, rng=rng,
-                           strata=ranking.strata if fixed else None)
+    return mean_replicates(
+        ranking.scores, paired=ranking.paired, B=B, rng=rng, strata=ranking.strata if fixed else None
+    )
 
 
 def by_estimator(ranking: Ranking) -> pd.DataFrame:
@@ -34,8 +40,14 @@ def by_estimator(ranking: Ranking) -> pd.DataFrame:
     judge only.
     """
     scores = ranking.scores
-    table = pd.DataFrame({"own": ranking.estimates, "mean": scores.mean(), "median": scores.median(),
-                          "wins": pd.Series(win_share(scores, paired=ranking.paired), scores.columns)})
+    table = pd.DataFrame(
+        {
+            "own": ranking.estimates,
+            "mean": scores.mean(),
+            "median": scores.median(),
+            "wins": pd.Series(win_share(scores, paired=ranking.paired), scores.columns),
+        }
+    )
     table["consensus"] = np.nan
     if ranking.ratings is not None:
         found = consensus_means(ranking.ratings, ranking.group_of, scores.shape[1])
@@ -52,9 +64,11 @@ def headline(table: pd.DataFrame) -> pd.DataFrame:
         seen = column.dropna()
         place = pd.Series(ranks(seen, method="competition"), seen.index)
         own = table["own"][seen.index]
-        rows[name] = {"leaders": list(seen.index[place == 1]),
-                      "tau": kendall_tau_b(own, seen) if len(seen) else np.nan,
-                      "place": place[own.idxmax()] if len(seen) else np.nan}
+        rows[name] = {
+            "leaders": list(seen.index[place == 1]),
+            "tau": kendall_tau_b(own, seen) if len(seen) else np.nan,
+            "place": place[own.idxmax()] if len(seen) else np.nan,
+        }
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
@@ -64,13 +78,24 @@ def _alienbench(studies) -> list[Ranking]:
         return []
     p = studies.params("alienbench")
     made = labels.generations.assign(score=labels.scores())
-    scores = made.pivot_table(index=["condition", "sample_index"], columns="model", values="score", dropna=False)
+    scores = made.pivot_table(
+        index=["condition", "sample_index"], columns="model", values="score", dropna=False
+    )
     place = {model: i for i, model in enumerate(p.subjects)}
-    return [Ranking("alienbench", "score", "AlienBench, departure score", "descriptions",
-                    scores.reindex(columns=list(p.subjects)), False,
-                    {name: entry["label"] for name, entry in p.subjects.items()},
-                    scores.index.get_level_values("condition").to_numpy(),
-                    ratings=labels.totals().T, group_of=labels.generations["model"].map(place).to_numpy())]
+    return [
+        Ranking(
+            "alienbench",
+            "score",
+            "AlienBench, departure score",
+            "descriptions",
+            scores.reindex(columns=list(p.subjects)),
+            False,
+            {name: entry["label"] for name, entry in p.subjects.items()},
+            scores.index.get_level_values("condition").to_numpy(),
+            ratings=labels.totals().T,
+            group_of=labels.generations["model"].map(place).to_numpy(),
+        )
+    ]
 
 
 def _stories(studies, B, rng) -> list[Ranking]:
@@ -81,8 +106,17 @@ def _stories(studies, B, rng) -> list[Ranking]:
     for who, table in (("people", data.human_scores()), ("judge", data.judge_scores())):
         value = table["creativity"]
         scores = pd.DataFrame({name: value.where(author == name) for name in author.unique()})
-        found.append(Ranking("stories", who, f"Stories, creativity by {'the ' if who == 'judge' else ''}{who}",
-                             "stories", scores, False, {name: name.replace("human", "People") for name in scores}))
+        found.append(
+            Ranking(
+                "stories",
+                who,
+                f"Stories, creativity by {'the ' if who == 'judge' else ''}{who}",
+                "stories",
+                scores,
+                False,
+                {name: name.replace("human", "People") for name in scores},
+            )
+        )
     return [*found, _dimensions(data, B, rng)]
 
 
@@ -96,8 +130,17 @@ def _dimensions(data, B, rng) -> Ranking:
     own = pd.Series({name: float(spearman(people[name], judge[name])) for name in names})
     parts = [spearman(people[name].to_numpy()[drawn], judge[name].to_numpy()[drawn]) for name in names]
     distance = pd.DataFrame({name: -(people[name].rank() - judge[name].rank()).abs() for name in names})
-    return Ranking("stories", "dimensions", "Stories, judge's correlation with people", "stories", distance, True,
-                   {name: name.capitalize() for name in names}, own=own, replicates=np.column_stack(parts))
+    return Ranking(
+        "stories",
+        "dimensions",
+        "Stories, judge's correlation with people",
+        "stories",
+        distance,
+        True,
+        {name: name.capitalize() for name in names},
+        own=own,
+        replicates=np.column_stack(parts),
+    )
 
 
 def _metanym(studies, B, rng) -> list[Ranking]:
@@ -108,7 +151,7 @@ def _metanym(studies, B, rng) -> list[Ranking]:
     if game is None:
         return []
     p = studies.params("metanym")
-    seats = list(p.council), list(p.ballast[:p.n_ballast])
+    seats = list(p.council), list(p.ballast[: p.n_ballast])
     atoms = atom_table(game)
     drawn = leaderboard_replicates(atoms, bootstrap_weights(atoms.n_atoms, B, rng("atoms")), *seats)["T"]
     total = leaderboard(game, *seats)[0].loc[list(game.models), "T"].astype(float)
@@ -116,9 +159,21 @@ def _metanym(studies, B, rng) -> list[Ranking]:
     given = pd.Series(np.nanmean(ratings, axis=0))
     columns = [given[group_of == place].reset_index(drop=True) for place in range(len(game.targets))]
     scores = pd.concat(columns, axis=1, keys=game.targets)
-    return [Ranking("metanym", "total", "Metanym, total T", "contexts", scores, False,
-                    {name: p.players[name]["label"] for name in game.models}, own=total, replicates=drawn,
-                    ratings=ratings, group_of=group_of)]
+    return [
+        Ranking(
+            "metanym",
+            "total",
+            "Metanym, total T",
+            "contexts",
+            scores,
+            False,
+            {name: p.players[name]["label"] for name in game.models},
+            own=total,
+            replicates=drawn,
+            ratings=ratings,
+            group_of=group_of,
+        )
+    ]
 
 
 def _worldmodels(studies) -> list[Ranking]:
@@ -128,8 +183,17 @@ def _worldmodels(studies) -> list[Ranking]:
     p = studies.params("worldmodels")
     valid = game[game["lane1"].astype(bool)]
     scores = valid.pivot_table(index="case", columns="model", values="f1").reindex(columns=list(p.subjects))
-    return [Ranking("worldmodels", "f1", "World models, F1 of games", "games", scores, True,
-                    {name: entry["label"] for name, entry in p.subjects.items()})]
+    return [
+        Ranking(
+            "worldmodels",
+            "f1",
+            "World models, F1 of games",
+            "games",
+            scores,
+            True,
+            {name: entry["label"] for name, entry in p.subjects.items()},
+        )
+    ]
 
 
 def _create(studies, cache) -> list[Ranking]:
@@ -138,5 +202,14 @@ def _create(studies, cache) -> list[Ranking]:
         return []
     labels = studies.params("create").labels
     scores = utility.unstack("source")[list(dict.fromkeys(utility.index.get_level_values("source")))]
-    return [Ranking("create", "utility", "CREATE, utility at patience 1", "queries", scores, True,
-                    {name: labels.get(name, name) for name in scores})]
+    return [
+        Ranking(
+            "create",
+            "utility",
+            "CREATE, utility at patience 1",
+            "queries",
+            scores,
+            True,
+            {name: labels.get(name, name) for name in scores},
+        )
+    ]

@@ -38,7 +38,9 @@ class Labels:
     def where(self, mask) -> "Labels":
         """The generations for which `mask` (boolean [generation]) holds."""
         mask = np.asarray(mask)
-        return Labels(self.generations[mask].reset_index(drop=True), self.values[mask], self.judges, self.features)
+        return Labels(
+            self.generations[mask].reset_index(drop=True), self.values[mask], self.judges, self.features
+        )
 
     def of(self, models=None, conditions=None) -> "Labels":
         """The generations of some models under some conditions (None: all)."""
@@ -77,8 +79,10 @@ class Labels:
         heard = set(self.generations["model"][np.isfinite(self.scores())])
         silent = [model for model in subjects if model not in heard]
         if len(subjects) - len(silent) < 2:
-            raise ValueError(f"at least two models need a description that a judge labelled; without one: "
-                             f"{', '.join(silent) or 'none'}")
+            raise ValueError(
+                f"at least two models need a description that a judge labelled; without one: "
+                f"{', '.join(silent) or 'none'}"
+            )
         if silent:
             print(f"WARNING: no usable reply of or about {', '.join(silent)}; left out below")
         return {model: entry for model, entry in subjects.items() if model in heard}
@@ -93,9 +97,16 @@ class Labels:
         judges = whole.sum(axis=1)
         panel = np.where(whole, self.values, 0).sum(axis=1) / np.where(judges > 0, judges, np.nan)
         groups, heard = self.generations["model"].to_numpy(), judges[:, 0] > 0
-        return pd.DataFrame([panel[(groups == name) & heard].mean(axis=0) if (groups[heard] == name).any()
-                             else np.full(len(self.features), np.nan) for name in models],
-                            index=list(models), columns=self.features)
+        return pd.DataFrame(
+            [
+                panel[(groups == name) & heard].mean(axis=0)
+                if (groups[heard] == name).any()
+                else np.full(len(self.features), np.nan)
+                for name in models
+            ],
+            index=list(models),
+            columns=self.features,
+        )
 
     def means(self, models, columns, by="condition") -> pd.DataFrame:
         """Mean score, models × conditions (or another column of `generations`)."""
@@ -119,7 +130,9 @@ def load(labels="", generations="", *, judges, features) -> Labels:
     return from_tables(made, given, judges=list(judges), features=list(features), source=source)
 
 
-def from_tables(generations: pd.DataFrame, labels: pd.DataFrame, *, judges, features, source="labels") -> Labels:
+def from_tables(
+    generations: pd.DataFrame, labels: pd.DataFrame, *, judges, features, source="labels"
+) -> Labels:
     """Arrange label rows (columns `KEYS` and the features) as `Labels`, one row a generation, order as given.
 
     Raises ValueError as `load`, and for a generation, or a generation and judge, with two rows.
@@ -140,8 +153,9 @@ def from_tables(generations: pd.DataFrame, labels: pd.DataFrame, *, judges, feat
     wrong = ~(np.isnan(given) | (given == 0) | (given == 1))
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
-        raise ValueError(f"{source}, line {row + 2}: {features[column]} is {given[row, column]:g}, "
-                         "should be 0, 1 or empty")
+        raise ValueError(
+            f"{source}, line {row + 2}: {features[column]} is {given[row, column]:g}, should be 0, 1 or empty"
+        )
     place = {key: i for i, key in enumerate(generations["generation_id"])}
     rows = labels["generation_id"].map(place)
     known = rows.notna() & labels["judge"].isin(list(judges))
@@ -164,9 +178,14 @@ def load_archive(archive: Archive, *, subjects, judges, features, samples: dict)
     JSON object, a model without generations, or a judge without rows.
     """
     left = _LeftOut()
-    chosen = [_generations(archive, model, condition, n, left)
-              for model in subjects for condition, n in samples.items()]
-    stray = {path.split("/")[1] for path in archive.files("generations/")} - {_folder(model) for model in subjects}
+    chosen = [
+        _generations(archive, model, condition, n, left)
+        for model in subjects
+        for condition, n in samples.items()
+    ]
+    stray = {path.split("/")[1] for path in archive.files("generations/")} - {
+        _folder(model) for model in subjects
+    }
     for folder in sorted(stray):
         files = archive.files(f"generations/{folder}/")
         rows = sum(len(read_jsonl(archive.path(path))) for path in files)
@@ -185,8 +204,10 @@ def load_archive(archive: Archive, *, subjects, judges, features, samples: dict)
                 if model == HUMAN:
                     people.update(dict.fromkeys(row["generation_id"] for row in rows))
         if not found:
-            raise ArchiveError(f"judge {judge!r}: no rows in the archive (extractions/{_folder(judge)}/); "
-                               "its name in params/alienbench.yaml should be one the archive has")
+            raise ArchiveError(
+                f"judge {judge!r}: no rows in the archive (extractions/{_folder(judge)}/); "
+                "its name in params/alienbench.yaml should be one the archive has"
+            )
     humans = pd.DataFrame({"generation_id": sorted(people), "model": HUMAN, "condition": "baseline"})
     humans["sample_index"] = range(len(humans))
     generations = pd.concat([generations, humans], ignore_index=True).reindex(columns=GENERATION)
@@ -213,11 +234,14 @@ def read_jsonl(path: Path) -> list[dict]:
             try:
                 row = json.loads(line)
             except json.JSONDecodeError as error:
-                raise ArchiveError(f"{_place(path)}, line {number}: not a whole JSON object ({error.msg}); "
-                                   "each line should hold one") from None
+                raise ArchiveError(
+                    f"{_place(path)}, line {number}: not a whole JSON object ({error.msg}); "
+                    "each line should hold one"
+                ) from None
             if not isinstance(row, dict):
-                raise ArchiveError(f"{_place(path)}, line {number}: holds a {type(row).__name__}, should be an "
-                                   "object")
+                raise ArchiveError(
+                    f"{_place(path)}, line {number}: holds a {type(row).__name__}, should be an object"
+                )
             rows.append(row)
     return rows
 
@@ -240,15 +264,19 @@ class _LeftOut:
         self.examples.setdefault((what, reason), example)
 
     def frame(self) -> pd.DataFrame:
-        rows = [(what, reason, count, self.examples[what, reason])
-                for (what, reason), count in sorted(self.counts.items())]
+        rows = [
+            (what, reason, count, self.examples[what, reason])
+            for (what, reason), count in sorted(self.counts.items())
+        ]
         return pd.DataFrame(rows, columns=["what", "reason", "count", "example"])
 
 
 def _generations(archive, model, condition, n, left) -> pd.DataFrame:
     path = f"generations/{_folder(model)}/{condition}/responses.jsonl"
     if path not in archive.files(path):
-        raise ArchiveError(f"{model}: the archive pins no {path}; the roster in params should name models it has")
+        raise ArchiveError(
+            f"{model}: the archive pins no {path}; the roster in params should name models it has"
+        )
     rows = sorted(read_jsonl(archive.path(path)), key=lambda row: row["sample_index"])
     taken, seen = [], set()
     for row in rows:
@@ -263,12 +291,16 @@ def _generations(archive, model, condition, n, left) -> pd.DataFrame:
             taken.append(row)
     if len(taken) < n:
         left.add("generation", "fewer than the study uses (missing)", path, n - len(taken))
-    return pd.DataFrame({
-        "generation_id": [row["id"] for row in taken], "model": model, "condition": condition,
-        "sample_index": [row["sample_index"] for row in taken],
-        "completion_tokens": [row.get("completion_tokens") for row in taken],
-        "words": [len(row["response"].split()) for row in taken],
-    })
+    return pd.DataFrame(
+        {
+            "generation_id": [row["id"] for row in taken],
+            "model": model,
+            "condition": condition,
+            "sample_index": [row["sample_index"] for row in taken],
+            "completion_tokens": [row.get("completion_tokens") for row in taken],
+            "words": [len(row["response"].split()) for row in taken],
+        }
+    )
 
 
 def _judge_rows(archive, judge, model, condition, features, left) -> list[dict]:
@@ -291,8 +323,16 @@ def _judge_rows(archive, judge, model, condition, features, left) -> list[dict]:
                 left.add("label", "missing or neither true nor false", f"{path}: {feature}")
             elif isinstance(raw, str):
                 left.add("label", "a word read as its meaning (kept)", f"{path}: {feature}")
-        rows.append({"generation_id": row["generation_id"], "model": model, "condition": condition, "judge": judge,
-                     "file": path, **labels})
+        rows.append(
+            {
+                "generation_id": row["generation_id"],
+                "model": model,
+                "condition": condition,
+                "judge": judge,
+                "file": path,
+                **labels,
+            }
+        )
     return rows
 
 
@@ -311,7 +351,9 @@ def _one_row_each(labels, generations, features, left) -> pd.DataFrame:
     if absent:
         left.add("judge reply", "missing: a generation without a reply of this judge", "", absent)
     order = {key: i for i, key in enumerate(generations["generation_id"])}
-    labels = labels.assign(order=labels["generation_id"].map(order)).sort_values(["order", "judge"], kind="stable")
+    labels = labels.assign(order=labels["generation_id"].map(order)).sort_values(
+        ["order", "judge"], kind="stable"
+    )
     return labels[[*KEYS, *features]].reset_index(drop=True)
 
 

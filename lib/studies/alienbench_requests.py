@@ -31,23 +31,26 @@ def boundary_rules() -> dict:
 @functools.cache
 def judge_prompt() -> tuple[str, str]:
     """The judges' system prompt and user template, the features filled in (paper, Appendix B)."""
-    system, user = (read_utf8(INSTRUMENTS / name).strip() for name in ("judge_system.txt",
-                                                                                        "judge_user.txt"))
+    system, user = (read_utf8(INSTRUMENTS / name).strip() for name in ("judge_system.txt", "judge_user.txt"))
     block = "\n".join(
         f"- {name}: Earth default: {entry['default']}. Example departures: {entry['departures']}. "
         f"Boundary rule: {entry['rule']}"
-        for name, entry in boundary_rules().items())
+        for name, entry in boundary_rules().items()
+    )
     return system, user.replace("{dimensions}", block)
 
 
 def samples(conditions, wordings, n_samples: int, n_samples_paraphrase: int) -> dict:
     """{condition or paraphrase id: generations a model}; the baseline is a condition and a wording, once."""
-    return {**dict.fromkeys(conditions, n_samples),
-            **{name: n_samples_paraphrase for name in wordings if name not in conditions}}
+    return {
+        **dict.fromkeys(conditions, n_samples),
+        **{name: n_samples_paraphrase for name in wordings if name not in conditions},
+    }
 
 
-def generation_requests(subjects, counts: dict, *, seed: int, temperature: float, max_tokens: int,
-                        n_human: int = 0) -> list[Request]:
+def generation_requests(
+    subjects, counts: dict, *, seed: int, temperature: float, max_tokens: int, n_human: int = 0
+) -> list[Request]:
     """One request a description, in the order model, condition, sample.
 
     Parameters
@@ -61,16 +64,26 @@ def generation_requests(subjects, counts: dict, *, seed: int, temperature: float
     """
     asked = [(model, condition, i) for model in subjects for condition, n in counts.items() for i in range(n)]
     asked += [(HUMAN, "baseline", i) for i in range(n_human)]
-    texts = {condition: known(prompts(), condition, "condition or wording") for condition in (*counts, "baseline")}
+    texts = {
+        condition: known(prompts(), condition, "condition or wording") for condition in (*counts, "baseline")
+    }
     return [
-        Request(model, [{"role": "user", "content": texts[condition]}], temperature=temperature,
-                max_tokens=max_tokens, seed=seed + i, sample=i,
-                tag={"model": model, "condition": condition, "sample_index": i})
+        Request(
+            model,
+            [{"role": "user", "content": texts[condition]}],
+            temperature=temperature,
+            max_tokens=max_tokens,
+            seed=seed + i,
+            sample=i,
+            tag={"model": model, "condition": condition, "sample_index": i},
+        )
         for model, condition, i in asked
     ]
 
 
-def judge_requests(generations: pd.DataFrame, texts, judges, *, max_tokens: int, features=()) -> list[Request]:
+def judge_requests(
+    generations: pd.DataFrame, texts, judges, *, max_tokens: int, features=()
+) -> list[Request]:
     """One request a description and judge, at temperature 0 (paper, section 3: Models).
 
     `generations` as 01_generate makes it, `texts` the descriptions in the same order; `features` are the ids that
@@ -80,10 +93,16 @@ def judge_requests(generations: pd.DataFrame, texts, judges, *, max_tokens: int,
         known(boundary_rules(), feature, "feature")
     system, template = judge_prompt()
     return [
-        Request(judge, [{"role": "system", "content": system},
-                        {"role": "user", "content": template.replace("{description}", text)}],
-                temperature=0.0, max_tokens=max_tokens,
-                tag={**dict(zip(KEYS[:4], row)), "judge": judge})
+        Request(
+            judge,
+            [
+                {"role": "system", "content": system},
+                {"role": "user", "content": template.replace("{description}", text)},
+            ],
+            temperature=0.0,
+            max_tokens=max_tokens,
+            tag={**dict(zip(KEYS[:4], row)), "judge": judge},
+        )
         for judge in judges
         for row, text in zip(generations[KEYS[:4]].itertuples(index=False), texts, strict=True)
     ]
@@ -95,8 +114,16 @@ def generations_frame(requests, replies) -> tuple[pd.DataFrame, list[str]]:
     for request, reply in zip(requests, replies, strict=True):
         if reply.void_reason is None and reply.text.strip():
             tag = request.tag
-            rows.append([request.key[:32], tag["model"], tag["condition"], tag["sample_index"],
-                         reply.completion_tokens, len(reply.text.split())])
+            rows.append(
+                [
+                    request.key[:32],
+                    tag["model"],
+                    tag["condition"],
+                    tag["sample_index"],
+                    reply.completion_tokens,
+                    len(reply.text.split()),
+                ]
+            )
             texts.append(reply.text)
     return pd.DataFrame(rows, columns=GENERATION), texts
 
@@ -106,6 +133,7 @@ def labels_frame(requests, replies, features) -> pd.DataFrame:
     rows = []
     for request, reply in zip(requests, replies, strict=True):
         values = reply.parsed if reply.void_reason is None and reply.parsed is not None else {}
-        rows.append([*(request.tag[name] for name in KEYS),
-                     *(values.get(feature, np.nan) for feature in features)])
-    return pd.DataFrame(rows, columns=[*KEYS, *features]).astype({feature: float for feature in features})
+        rows.append(
+            [*(request.tag[name] for name in KEYS), *(values.get(feature, np.nan) for feature in features)]
+        )
+    return pd.DataFrame(rows, columns=[*KEYS, *features]).astype(dict.fromkeys(features, float))

@@ -13,8 +13,13 @@ from lib.models.replies import labels_from_reply
 from lib.sources import check_source
 from lib.studies import alienbench
 from lib.studies.alienbench import KEYS
-from lib.studies.alienbench_requests import (generation_requests, generations_frame, judge_requests, labels_frame,
-                                             samples)
+from lib.studies.alienbench_requests import (
+    generation_requests,
+    generations_frame,
+    judge_requests,
+    labels_frame,
+    samples,
+)
 
 USUAL_TEXT = "word " * 900  # a description of usual length, for estimates
 
@@ -40,17 +45,21 @@ def generate(p, *, source: str, profile: str, out, mirror: str = "") -> Stage:
     if check_source(source) == "archive":
         return _from_archive(p, counts, mirror)[0]
     people = p.n_human if source == "simulated" else 0
-    requests = generation_requests(p.subjects, counts, seed=p.seed, temperature=p.temperature,
-                                   max_tokens=p.max_tokens, n_human=people)
+    requests = generation_requests(
+        p.subjects, counts, seed=p.seed, temperature=p.temperature, max_tokens=p.max_tokens, n_human=people
+    )
     replies, report = ask_all("alienbench", requests, "generating", source=source, profile=profile, out=out)
     table, texts = generations_frame(requests, replies)
     if table.empty:
-        raise ValueError(f"none of {len(requests)} requests for a description got one; the first: "
-                         f"{replies[0].void_reason}")
+        raise ValueError(
+            f"none of {len(requests)} requests for a description got one; the first: {replies[0].void_reason}"
+        )
     return Stage(table, dict(zip(table["generation_id"], texts)), report)
 
 
-def judge(p, generations: pd.DataFrame, texts: dict, *, source: str, profile: str, out, mirror: str = "") -> Stage:
+def judge(
+    p, generations: pd.DataFrame, texts: dict, *, source: str, profile: str, out, mirror: str = ""
+) -> Stage:
     """Ask every judge about every description, or load the archive's labels.
 
     `texts` is {generation id: description}; an answer that cannot be used is asked again `p.retries_on_invalid`
@@ -60,11 +69,23 @@ def judge(p, generations: pd.DataFrame, texts: dict, *, source: str, profile: st
         counts = samples(p.conditions, p.wordings, p.n_samples, p.n_samples_paraphrase)
         return _from_archive(p, counts, mirror)[1]
     features = list(p.features)
-    requests = judge_requests(generations, [texts[key] for key in generations["generation_id"]], p.judges,
-                              max_tokens=p.judge_max_tokens, features=features)
-    replies, report = ask_all("alienbench", requests, "judging", source=source, profile=profile, out=out,
-                              parse=lambda text: labels_from_reply(text, features),
-                              retries_on_invalid=p.retries_on_invalid)
+    requests = judge_requests(
+        generations,
+        [texts[key] for key in generations["generation_id"]],
+        p.judges,
+        max_tokens=p.judge_max_tokens,
+        features=features,
+    )
+    replies, report = ask_all(
+        "alienbench",
+        requests,
+        "judging",
+        source=source,
+        profile=profile,
+        out=out,
+        parse=lambda text: labels_from_reply(text, features),
+        retries_on_invalid=p.retries_on_invalid,
+    )
     return Stage(labels_frame(requests, replies, features), report=report)
 
 
@@ -74,21 +95,28 @@ def planned(p, out: Path) -> dict:
     What counts is what these params ask for, whatever an earlier run with another roster or N has left in `out`.
     """
     counts = samples(p.conditions, p.wordings, p.n_samples, p.n_samples_paraphrase)
-    asked = generation_requests(p.subjects, counts, seed=p.seed, temperature=p.temperature,
-                                max_tokens=p.max_tokens)
-    generations = pd.DataFrame([{"generation_id": request.key[:32], **request.tag} for request in asked],
-                               columns=KEYS[:4])
+    asked = generation_requests(
+        p.subjects, counts, seed=p.seed, temperature=p.temperature, max_tokens=p.max_tokens
+    )
+    generations = pd.DataFrame(
+        [{"generation_id": request.key[:32], **request.tag} for request in asked], columns=KEYS[:4]
+    )
     path = out / "alienbench" / "texts.jsonl"
     written = read_texts(path) if path.is_file() else {}
     texts = [written.get(key, USUAL_TEXT) for key in generations["generation_id"]]
-    return {"generating": asked,
-            "judging": judge_requests(generations, texts, p.judges, max_tokens=p.judge_max_tokens,
-                                      features=p.features)}
+    return {
+        "generating": asked,
+        "judging": judge_requests(
+            generations, texts, p.judges, max_tokens=p.judge_max_tokens, features=p.features
+        ),
+    }
 
 
 def write_texts(path, texts: dict) -> Path:
     """Descriptions as JSON lines {generation_id, text}."""
-    lines = (json.dumps({"generation_id": key, "text": text}, ensure_ascii=False) for key, text in texts.items())
+    lines = (
+        json.dumps({"generation_id": key, "text": text}, ensure_ascii=False) for key, text in texts.items()
+    )
     return write_text_atomic(path, "".join(f"{line}\n" for line in lines))
 
 
@@ -100,6 +128,7 @@ def read_texts(path) -> dict:
 def _from_archive(p, counts, mirror) -> tuple[Stage, Stage]:
     archive = Archive("alienbench", mirror or None)
     generations, labels, left_out = alienbench.load_archive(
-        archive, subjects=p.subjects, judges=p.judges, features=p.features, samples=counts)
+        archive, subjects=p.subjects, judges=p.judges, features=p.features, samples=counts
+    )
     texts = alienbench.archive_texts(archive, generations)
     return Stage(generations, texts, left_out=left_out), Stage(labels, left_out=left_out)

@@ -14,23 +14,68 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from lib.connections import (Pairs, Query, clean_name, decode, fault, parse_answer, path_key, path_text, read_path,
-                             read_triple)
+from lib.connections import (
+    Pairs,
+    Query,
+    clean_name,
+    decode,
+    fault,
+    parse_answer,
+    path_key,
+    path_text,
+    read_path,
+    read_triple,
+)
 from lib.models.errors import InvalidReply
 from lib.paths import shown
 from lib.studies.create_judging import read_class_sizes, read_factuality, read_flag, read_number, specificity
-from lib.studies.create_records import (QUERY_KEYS, CreateError, by_triple, column_name, depth, listed, missing,
-                                        named, plain, read_records, roles_of, source_of)
+from lib.studies.create_records import (
+    QUERY_KEYS,
+    CreateError,
+    by_triple,
+    column_name,
+    depth,
+    listed,
+    missing,
+    named,
+    plain,
+    read_records,
+    roles_of,
+    source_of,
+)
 
 SCALE = (1, 5)
 PLACEHOLDERS = (0.0, -1.0)  # what a failed judgement leaves behind; 0 lies outside the scale
-PATH_COLUMNS = ["source", "query", "sample", "path", "triples", "valid", "fault", "factual", "share_factual",
-                "n_factual_triples", "strength", "weakest", "length", "repeat", "text"]
+PATH_COLUMNS = [
+    "source",
+    "query",
+    "sample",
+    "path",
+    "triples",
+    "valid",
+    "fault",
+    "factual",
+    "share_factual",
+    "n_factual_triples",
+    "strength",
+    "weakest",
+    "length",
+    "repeat",
+    "text",
+]
 QUERY_COLUMNS = ["source", "query", "text", "head", "relation", "tail", "n_paths", "class_relation"]
 SCORE_KEYS = ("score", "rating", "specificity", "salience", "value")
 FLAG_KEYS = ("factual", "factuality", "judgment", "judgement", "verdict", "label", "score", "value")
-JUDGED = ("valid", "reason", "factual_triples", "factual_path", "factual_reply", "specific_triples",
-          "specific_path", "specific_reply")
+JUDGED = (
+    "valid",
+    "reason",
+    "factual_triples",
+    "factual_path",
+    "factual_reply",
+    "specific_triples",
+    "specific_path",
+    "specific_reply",
+)
 
 
 @dataclass(frozen=True)
@@ -70,14 +115,26 @@ def load_answers(path) -> Answers:
         if query.index in seen:
             first, same = seen[query.index]
             if same != content:
-                raise row.error(f"query {query.index} stands in {first} already, with other content; one record a "
-                                "query would be right, its samples as paths_0, paths_1, …")
+                raise row.error(
+                    f"query {query.index} stands in {first} already, with other content; one record a "
+                    "query would be right, its samples as paths_0, paths_1, …"
+                )
             row.note("repeats an earlier record word for word: left out", "repeated record")
             continue
         seen[query.index] = (place, content)
         made = [entry for sample in row.samples() for entry in row.sample(sample, query)]
-        queries.append([source, query.index, query.text, query.head, query.relation, query.tail, len(made),
-                        query.class_relation])
+        queries.append(
+            [
+                source,
+                query.index,
+                query.text,
+                query.head,
+                query.relation,
+                query.tail,
+                len(made),
+                query.class_relation,
+            ]
+        )
         rows += [[source, *entry] for entry in made]
     if not queries:
         raise CreateError(
@@ -88,8 +145,10 @@ def load_answers(path) -> Answers:
         void = int((paths["valid"].astype(bool) & paths[column].isna()).sum())
         if void:
             left_out[f"valid path without usable {words}"] = void
-            problems.append(f"{path.name}: {void} of {int(paths['valid'].sum())} valid paths have no usable "
-                            f"{words}: they count for nothing")
+            problems.append(
+                f"{path.name}: {void} of {int(paths['valid'].sum())} valid paths have no usable "
+                f"{words}: they count for nothing"
+            )
     return Answers(source, pd.DataFrame(queries, columns=QUERY_COLUMNS), paths, problems, dict(left_out))
 
 
@@ -115,7 +174,13 @@ class _Row:
     """One record of a file, asked for by role."""
 
     def __init__(self, path: Path, place: str, record: dict, problems: list, left_out: Counter):
-        self.path, self.place, self.record, self.problems, self.left_out = path, place, record, problems, left_out
+        self.path, self.place, self.record, self.problems, self.left_out = (
+            path,
+            place,
+            record,
+            problems,
+            left_out,
+        )
         self.columns = {}
         for key in record:
             for role in roles_of(key):
@@ -132,8 +197,10 @@ class _Row:
     def query(self, number: int) -> Query:
         """The query; `number` is its place in the file, its index where the file gives none."""
         columns = {column_name(key): value for key, value in self.record.items()}
-        found = {name: next((columns[key] for key in keys if not missing(columns.get(key), words=("",))), None)
-                 for name, keys in QUERY_KEYS.items()}
+        found = {
+            name: next((columns[key] for key in keys if not missing(columns.get(key), words=("",))), None)
+            for name, keys in QUERY_KEYS.items()
+        }
         ends = decode(columns.get("source_path")) or [columns.get(f"triple{n}_labels") for n in (1, 3)]
         ends = [read_triple(triple) for triple in ends if triple] if isinstance(ends, list) else []
         made_from = ends[0][1] if ends and len(ends[0]) == 3 else ""
@@ -147,10 +214,15 @@ class _Row:
                 )
         digits = re.fullmatch(r"\D*?(\d+)(?:\.0+)?", str(found["index"]).strip())
         if found["index"] is not None and not digits:
-            self.note(f"the query's number {found['index']!r} is none: its place in the file is taken",
-                      "query number")
-        return Query(int(digits[1]) if digits else number,
-                     *(clean_name(found[name]) for name in ("head", "relation", "tail", "text")), made_from)
+            self.note(
+                f"the query's number {found['index']!r} is none: its place in the file is taken",
+                "query number",
+            )
+        return Query(
+            int(digits[1]) if digits else number,
+            *(clean_name(found[name]) for name in ("head", "relation", "tail", "text")),
+            made_from,
+        )
 
     def get(self, role: str, number: int):
         """(column, value) of a role, its text form undone; (None, None) where no column of it holds
@@ -168,8 +240,12 @@ class _Row:
         for role, deep in (("kept", 4), ("all", 4), ("reply", 1)):
             names = [key for (found, _), keys in self.columns.items() if found == role for key in keys]
             stem = re.sub(r"_?\d*$", "", column_name(names[0])) if names else ""
-            numbers = {number for key in names for found, number in roles_of(key)
-                       if found == role and re.fullmatch(rf"{stem}_?\d*", column_name(key))}
+            numbers = {
+                number
+                for key in names
+                for found, number in roles_of(key)
+                if found == role and re.fullmatch(rf"{stem}_?\d*", column_name(key))
+            }
             _, value = self.get(role, 0)
             if isinstance(value, list) and numbers == {0} and depth(value, role != "reply") >= deep:
                 return list(range(len(value)))
@@ -208,8 +284,18 @@ class _Row:
                 continue
             key = path_key(path)
             judged = {role: None if values is None else values[i] for role, values in given.items()}
-            rows.append([query.index, number, i, path, *self._judged(path, judged, query, i), len(path),
-                         key in seen, path_text(path)])
+            rows.append(
+                [
+                    query.index,
+                    number,
+                    i,
+                    path,
+                    *self._judged(path, judged, query, i),
+                    len(path),
+                    key in seen,
+                    path_text(path),
+                ]
+            )
             seen.add(key)
         return rows
 
@@ -237,16 +323,23 @@ class _Row:
             if kept is None:
                 key, _ = self.part("keep", number)
                 raise self.error(f"names path {max(keep)}, there are {len(everything)}", key)
-            self.note(f"path {max(keep)} is kept but {len(everything)} are given: those kept are used",
-                      "other paths")
+            self.note(
+                f"path {max(keep)} is kept but {len(everything)} are given: those kept are used",
+                "other paths",
+            )
             everything = None
         if everything is not None and keep is None and kept is not None and len(kept) != len(everything):
-            self.note(f"{len(everything)} parsed paths but {len(kept)} kept ones, and no indices: those kept are "
-                      "used", "other paths")
+            self.note(
+                f"{len(everything)} parsed paths but {len(kept)} kept ones, and no indices: those kept are "
+                "used",
+                "other paths",
+            )
             everything = None
         if everything is None and keep is not None and len(keep) != len(kept):
             if max(keep, default=-1) >= len(kept):
-                raise self.error(f"names {len(keep)} paths, there are {len(kept)}", self.part("keep", number)[0])
+                raise self.error(
+                    f"names {len(keep)} paths, there are {len(kept)}", self.part("keep", number)[0]
+                )
             everything = kept  # nothing was taken out: the numbers only say what counts
         return everything, kept, keep
 
@@ -281,7 +374,9 @@ class _Row:
         paths = [() if missing(path) else read_path(path) for path in value]
         for i, path in enumerate(paths):
             if path is None:
-                raise self.error(f"path {i} is {str(plain(value[i]))[:40]!r}, should be a list of triples", key)
+                raise self.error(
+                    f"path {i} is {str(plain(value[i]))[:40]!r}, should be a list of triples", key
+                )
         return [] if paths == [()] else paths
 
     def _aligned(self, role: str, number: int, positions: list, keep, lengths: set):
@@ -308,12 +403,24 @@ class _Row:
     def _judged(self, path, judged: dict, query: Query, i: int) -> list:
         """[valid, fault, factual, share_factual, n_factual_triples, strength, weakest] of one path."""
         valid = read_flag(named(judged["valid"], FLAG_KEYS))
-        words = fault(path, query) if valid is None else "" if missing(judged["reason"]) else str(judged["reason"])
+        words = (
+            fault(path, query)
+            if valid is None
+            else ""
+            if missing(judged["reason"])
+            else str(judged["reason"])
+        )
         facts, whole = self._facts(judged, len(path), i)
         scores, strength = self._scores(judged, len(path), i)
-        truth = [whole, np.nan, np.nan] if facts is None else map(float, (facts.all(), facts.mean(), facts.sum()))
-        return [not words if valid is None else valid, words, *truth,
-                *((strength, np.nan) if scores is None else path_strength(scores))]
+        truth = (
+            [whole, np.nan, np.nan] if facts is None else map(float, (facts.all(), facts.mean(), facts.sum()))
+        )
+        return [
+            not words if valid is None else valid,
+            words,
+            *truth,
+            *((strength, np.nan) if scores is None else path_strength(scores)),
+        ]
 
     def _facts(self, judged: dict, length: int, i: int):
         """(flags by triple or None, flag of the whole path or NaN)."""
@@ -329,8 +436,10 @@ class _Row:
             return None, flag
         flags = [read_flag(named(entry, FLAG_KEYS)) for entry in value]
         if len(flags) != length or None in flags:
-            self.note(f"path {i}: {len(flags)} factuality marks for {length} triples, or one that is unclear: "
-                      "void", "factuality void")
+            self.note(
+                f"path {i}: {len(flags)} factuality marks for {length} triples, or one that is unclear: void",
+                "factuality void",
+            )
             return None, flag
         return np.array(flags, dtype=bool), flag
 
@@ -346,15 +455,19 @@ class _Row:
             scores = np.array([self._on_scale(entry, "specific_triples", i) for entry in value])
             if len(scores) == length:
                 return scores, np.nan
-            self.note(f"path {i}: {len(scores)} specificity scores for {length} triples: void", "specificity void")
+            self.note(
+                f"path {i}: {len(scores)} specificity scores for {length} triples: void", "specificity void"
+            )
         return None, np.nan if whole is None else self._on_scale(whole, "specific_path", i)
 
     def _on_scale(self, value, role: str, i: int) -> float:
         value = named(value, SCORE_KEYS)
         number = None if missing(value) else read_number(value)
         if number is None or number in PLACEHOLDERS:
-            self.note(f"path {i}: the specificity score {value!r} stands for a missing one: void",
-                      "specificity void")
+            self.note(
+                f"path {i}: the specificity score {value!r} stands for a missing one: void",
+                "specificity void",
+            )
             return np.nan
         if isinstance(value, bool) or not SCALE[0] <= number <= SCALE[1] or number != round(number):
             key = next((names[0] for (name, _), names in self.columns.items() if name == role), role)

@@ -39,8 +39,10 @@ def browse_page(strong: pd.DataFrame, queries: pd.DataFrame, labels: dict, title
         sections.append(
             f"<section><h2>{html.escape(str(texts.get(query, query)))}</h2>\n<ul>\n{items}\n</ul></section>"
         )
-    options = "".join(f'<option value="{html.escape(name)}">{html.escape(labels.get(name, name))}</option>'
-                      for name in dict.fromkeys(strong["source"]))
+    options = "".join(
+        f'<option value="{html.escape(name)}">{html.escape(labels.get(name, name))}</option>'
+        for name in dict.fromkeys(strong["source"])
+    )
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head>
@@ -65,6 +67,8 @@ def _item(row, labels: dict) -> str:
         names.append(f'{start} <span class="rel">— {relation} →</span> {html.escape(triple[-1])}')
     nu = 1.0 if pd.isna(row.nu) else row.nu
     label = re.sub(r", \d+ queries$", "", labels.get(row.source, row.source))
-    return (f'<li data-source="{html.escape(row.source)}" data-nu="{nu:.3f}">{"".join(names)} '
-            f'<span class="who num">σ {row.strength:.0f} · ν {nu:.2f}'
-            f'<span class="nu"><i style="width:{100 * nu:.0f}%"></i></span>{html.escape(label)}</span></li>')
+    return (
+        f'<li data-source="{html.escape(row.source)}" data-nu="{nu:.3f}">{"".join(names)} '
+        f'<span class="who num">σ {row.strength:.0f} · ν {nu:.2f}'
+        f'<span class="nu"><i style="width:{100 * nu:.0f}%"></i></span>{html.escape(label)}</span></li>'
+    )

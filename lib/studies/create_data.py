@@ -18,8 +18,11 @@ from lib.studies.create_scores import (
 from lib.utility import PATIENCE
 
 # "[iterate]" as the demo names a source, "_variation_iterate" or "_iterate" as a file's name holds it.
-VARIATION = re.compile(r" \[(?P<name>\w+)\]|(?:_variation)?_(?P<word>original|(?:be_)?creative|verbali[sz]ed|"
-                       r"iterat(?:e|ive)|resampl(?:e|ing))(?=_|$)", re.I)
+VARIATION = re.compile(
+    r" \[(?P<name>\w+)\]|(?:_variation)?_(?P<word>original|(?:be_)?creative|verbali[sz]ed|"
+    r"iterat(?:e|ive)|resampl(?:e|ing))(?=_|$)",
+    re.I,
+)
 
 
 def load(
@@ -130,8 +133,12 @@ def definitions(data: SimpleNamespace, patience: float) -> pd.DataFrame:
     from lib.studies.create import query_of
 
     ends = {(row["source"], row["query"]): query_of(row) for _, row in data.queries.iterrows()}
-    strict = [valid and not fault(path, ends[source, query]) for source, query, path, valid in
-              zip(data.paths["source"], data.paths["query"], data.paths["triples"], data.paths["valid"])]
+    strict = [
+        valid and not fault(path, ends[source, query])
+        for source, query, path, valid in zip(
+            data.paths["source"], data.paths["query"], data.paths["triples"], data.paths["valid"]
+        )
+    ]
     sets = path_sets(data.paths, data.queries, data.vectors)
     readings = {
         "released": utilities(sets, [patience]),
@@ -145,8 +152,12 @@ def definitions(data: SimpleNamespace, patience: float) -> pd.DataFrame:
         "scored": utilities(sets, [patience], empty=np.nan),
         "zero": utilities(sets, [patience], empty=0.0),
     }
-    return pd.DataFrame({name: frame.groupby(level="source", sort=False).mean().iloc[:, 0]
-                         for name, frame in readings.items()})
+    return pd.DataFrame(
+        {
+            name: frame.groupby(level="source", sort=False).mean().iloc[:, 0]
+            for name, frame in readings.items()
+        }
+    )
 
 
 def validity_rules(data: SimpleNamespace) -> pd.DataFrame:
@@ -157,8 +168,9 @@ def validity_rules(data: SimpleNamespace) -> pd.DataFrame:
 
     ends = {(row["source"], row["query"]): query_of(row) for _, row in data.queries.iterrows()}
     rows = []
-    for source, path, query, valid in zip(data.paths["source"], data.paths["triples"], data.paths["query"],
-                                          data.paths["valid"]):
+    for source, path, query, valid in zip(
+        data.paths["source"], data.paths["triples"], data.paths["query"], data.paths["valid"]
+    ):
         asked = ends[source, query]
         tail = path_key(path)[-1][1:] == path_key([("", asked.relation, asked.tail)])[0][1:]
         rows.append(

@@ -16,8 +16,18 @@ from lib.models.json_text import extract_json
 # Class sizes up to which a triple still scores 5, 4, 3, 2. Not printed in the text; recovered from 6,507
 # pairs of estimate and score in the released files, which these limits separate without one exception.
 SIZE_LIMITS = (10, 99, 499, 4999)
-VERDICTS = {"not hallucinated": True, "factual": True, "true": True, "correct": True, "1": True,
-            "hallucinated": False, "not factual": False, "false": False, "incorrect": False, "0": False}
+VERDICTS = {
+    "not hallucinated": True,
+    "factual": True,
+    "true": True,
+    "correct": True,
+    "1": True,
+    "hallucinated": False,
+    "not factual": False,
+    "false": False,
+    "incorrect": False,
+    "0": False,
+}
 
 
 class JudgementError(InvalidReply):
@@ -91,8 +101,12 @@ def read_trace(reply: str) -> dict:
     for name in ("entities", "relations", "triples"):
         if not isinstance(value.get(name), list):
             raise JudgementError("wrong shape", f"the list {name!r} is missing")
-        found[name] = {tuple(str(part).strip().lower() for part in entry) if isinstance(entry, list)
-                       else str(entry).strip().lower() for entry in value[name]}
+        found[name] = {
+            tuple(str(part).strip().lower() for part in entry)
+            if isinstance(entry, list)
+            else str(entry).strip().lower()
+            for entry in value[name]
+        }
     return found
 
 

@@ -28,13 +28,13 @@ ROLES = {
     "valid": r"(is_|structural(ly)?_)?valid(ity)?(_?(per_?path|scores?|flags?))*",
     "reason": r"valid(ity)?_?reasons?",
     "factual_triples": r"parsed_(scores?_)?factual(ity)?(_scores?)?|(triple|relation)_factual(ity)?(_scores?)?"
-                       r"|factual(ity)?_(scores?_)?per_?(triple|relation)s?",
+    r"|factual(ity)?_(scores?_)?per_?(triple|relation)s?",
     "factual_path": r"(is_|path_)?factual(ity)?(_scores?)?(_per_?path)?",
     "factual_reply": r"raw_responses?_factual(ity)?|factual(ity)?_raw_responses?",
     "specific_triples": r"(raw_|triple_)?(salience|specificity|strength)(_scores?)?"
-                        r"|(salience|specificity|strength)_(scores?_)?per_?triples?",
+    r"|(salience|specificity|strength)_(scores?_)?per_?triples?",
     "specific_path": r"(min|path)_(salience|specificity|strength)(_scores?)?"
-                     r"|(salience|specificity|strength)_(scores?_)?per_?path",
+    r"|(salience|specificity|strength)_(scores?_)?per_?path",
     "specific_reply": r"(salience|specificity)_raw_responses?|raw_responses?_(salience|specificity)",
     "keep": r"ind(ices|exes|ex)_(to_keep|kept)|kee?pt?_(ind(ices|exes)|mask)",
 }
@@ -88,10 +88,14 @@ def read_records(path) -> list:
         if rows is not None:
             values = [(f"entry {number}", row) for number, row in enumerate(rows, 1)]
         elif not isinstance(value, Pairs):
-            raise CreateError(f"{shown(path)}, {place}: should be a JSON object, not a {type(value).__name__}")
+            raise CreateError(
+                f"{shown(path)}, {place}: should be a JSON object, not a {type(value).__name__}"
+            )
     for place, value in values:
         if not isinstance(value, Pairs):
-            raise CreateError(f"{shown(path)}, {place}: should be a JSON object, not a {type(value).__name__}")
+            raise CreateError(
+                f"{shown(path)}, {place}: should be a JSON object, not a {type(value).__name__}"
+            )
     return [(place, _columns(path, place, value)) for place, value in values]
 
 
@@ -103,14 +107,18 @@ def _text(path: Path) -> str:
             data = unpack(data) if data.startswith(mark) else data
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise CreateError(f"{shown(path)}: cannot be read ({reason}); it should be JSON lines in UTF-8") from None
+        raise CreateError(
+            f"{shown(path)}: cannot be read ({reason}); it should be JSON lines in UTF-8"
+        ) from None
     wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
     try:
         return data.decode("utf-16" if wide else "utf-8-sig")
     except UnicodeDecodeError as error:
-        line = data[:error.start].count(b"\n") + 1
-        raise CreateError(f"{shown(path)}, line {line}: cannot be read as text ({error.reason}); it should be "
-                          "JSON lines in UTF-8") from None
+        line = data[: error.start].count(b"\n") + 1
+        raise CreateError(
+            f"{shown(path)}, line {line}: cannot be read as text ({error.reason}); it should be "
+            "JSON lines in UTF-8"
+        ) from None
 
 
 def _values(path: Path, text: str) -> list:
@@ -127,8 +135,10 @@ def _values(path: Path, text: str) -> list:
             value, position = decode(text[start:end]), end  # a line may also be Python text
             if isinstance(value, str):
                 kind = "starts as a JSON list but is none" if text[start] == "[" else "not JSON"
-                raise CreateError(f"{shown(path)}, line {line}: {kind} ({error}); each line should hold one query "
-                                  "as a JSON object") from None
+                raise CreateError(
+                    f"{shown(path)}, line {line}: {kind} ({error}); each line should hold one query "
+                    "as a JSON object"
+                ) from None
         found.append((f"line {line}", decode(value)))
         line += text.count("\n", start, position)
     return found
@@ -146,10 +156,14 @@ def _rows(value):
     inner = [item for _, item in value.items]
     if _is_record(value):
         heads = next((item for key, item in value.items if column_name(key) in QUERY_KEYS["head"]), None)
-        if isinstance(heads, list) and all(isinstance(item, list) and len(item) == len(heads) for item in inner):
+        if isinstance(heads, list) and all(
+            isinstance(item, list) and len(item) == len(heads) for item in inner
+        ):
             return [Pairs((key, item[row]) for key, item in value.items) for row in range(len(heads))]
         if isinstance(heads, Pairs) and all(isinstance(item, Pairs) for item in inner):
-            return [Pairs((key, dict(item.items).get(row)) for key, item in value.items) for row, _ in heads.items]
+            return [
+                Pairs((key, dict(item.items).get(row)) for key, item in value.items) for row, _ in heads.items
+            ]
         return None
     if all(isinstance(item, Pairs) and _is_record(item) for item in inner):
         return [Pairs([*item.items, ("query_index", key)]) for key, item in value.items]
@@ -200,8 +214,13 @@ def listed(value, role: str):
         return inside
     numbers = [re.search(r"(\d+)$", str(key)) for key, _ in value.items]
     if all(numbers):
-        return [item for _, item in sorted(zip((int(n[1]) for n in numbers), (item for _, item in value.items)),
-                                           key=lambda entry: entry[0])]
+        return [
+            item
+            for _, item in sorted(
+                zip((int(n[1]) for n in numbers), (item for _, item in value.items)),
+                key=lambda entry: entry[0],
+            )
+        ]
     if role not in PATHS:
         return value
     one = any(key in value.keys() for key in ("path", "triples", "entities"))
@@ -218,8 +237,12 @@ def named(value, keys: tuple):
 
 def missing(value, words=NOTHING) -> bool:
     """Whether a value stands for none: None, NaN, or one of `words`."""
-    return value is None or isinstance(value, float) and np.isnan(value) or (
-        isinstance(value, str) and value.strip().lower() in words)
+    return (
+        value is None
+        or isinstance(value, float)
+        and np.isnan(value)
+        or (isinstance(value, str) and value.strip().lower() in words)
+    )
 
 
 def plain(value):

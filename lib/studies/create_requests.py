@@ -174,11 +174,22 @@ def baseline_requests(subjects: dict, *, seed: int, n_aut: int, n_dat: int) -> l
     asked = [("rat", ", ".join(item["words"]), 0) for item in items["rat"]]
     asked += [("aut", name, sample) for name in items["aut"] for sample in range(n_aut)]
     asked += [("dat", "", sample) for sample in range(n_dat)]
-    texts = {"rat": lambda item: prompts()["rat"].format(words=item),
-             "aut": lambda item: prompts()["aut"].format(object=item), "dat": lambda item: prompts()["dat"]}
-    return [_request(subject, [texts[test](item)], seed + sample, sample,
-                     {"source": source, "test": test, "item": item, "sample": sample})
-            for source, subject in subjects.items() for test, item, sample in asked]
+    texts = {
+        "rat": lambda item: prompts()["rat"].format(words=item),
+        "aut": lambda item: prompts()["aut"].format(object=item),
+        "dat": lambda item: prompts()["dat"],
+    }
+    return [
+        _request(
+            subject,
+            [texts[test](item)],
+            seed + sample,
+            sample,
+            {"source": source, "test": test, "item": item, "sample": sample},
+        )
+        for source, subject in subjects.items()
+        for test, item, sample in asked
+    ]
 
 
 def _request(subject: dict, turns: list, seed: int, sample: int, tag: dict) -> Request:

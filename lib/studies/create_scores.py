@@ -14,8 +14,16 @@ import pandas as pd
 from lib.embedding import embed
 from lib.files import atomic_write
 from lib.resampling import bootstrap, paired_bootstrap
-from lib.utility import (CUTOFF, PATIENCE, discounted, greedy, optimal_order, patience_weights, set_distances,
-                         upper_bound)
+from lib.utility import (
+    CUTOFF,
+    PATIENCE,
+    discounted,
+    greedy,
+    optimal_order,
+    patience_weights,
+    set_distances,
+    upper_bound,
+)
 
 NO_PATH = 1.0  # what the released leaderboard gives a query without a surviving path
 
@@ -50,8 +58,11 @@ class TextVectors:
 
 def save_vectors(path, by_model: dict) -> None:
     """Write {model name: TextVectors} as one .npz, whole or not at all."""
-    arrays = {f"{part}:{name}": value for name, found in by_model.items()
-              for part, value in (("texts", found.texts.astype(str)), ("matrix", found.matrix))}
+    arrays = {
+        f"{part}:{name}": value
+        for name, found in by_model.items()
+        for part, value in (("texts", found.texts.astype(str)), ("matrix", found.matrix))
+    }
     with atomic_write(path, suffix=".npz") as temporary:
         np.savez(temporary, **arrays)
 
@@ -85,8 +96,15 @@ def survives(paths: pd.DataFrame, at_least: float = 1.0) -> pd.Series:
     return paths["valid"].astype(bool) & (paths["share_factual"] >= at_least - 1e-9)
 
 
-def path_sets(paths: pd.DataFrame, queries: pd.DataFrame, vectors: TextVectors, *, quality: str = "strength",
-              at_least: float = 1.0, cutoff: float = CUTOFF) -> PathSets:
+def path_sets(
+    paths: pd.DataFrame,
+    queries: pd.DataFrame,
+    vectors: TextVectors,
+    *,
+    quality: str = "strength",
+    at_least: float = 1.0,
+    cutoff: float = CUTOFF,
+) -> PathSets:
     """One set a (source, query) of `queries` (columns source, query), empty sets included.
 
     quality : column of `paths` that holds σ: `strength` (as released: the final triple left out) or
@@ -142,13 +160,21 @@ def set_summary(sets: PathSets) -> pd.DataFrame:
     with np.errstate(invalid="ignore"):
         between = np.where(pairs, sets.distance, 0).sum(axis=(1, 2)) / pairs.sum(axis=(1, 2))
         length = np.where(present, sets.length, 0).sum(axis=1) / count
-    frame = pd.DataFrame({"max_quality": sets.quality.max(axis=1), "mean_distance": between,
-                          "n_factual": count.astype(float), "mean_length": length}, index=sets.keys)
+    frame = pd.DataFrame(
+        {
+            "max_quality": sets.quality.max(axis=1),
+            "mean_distance": between,
+            "n_factual": count.astype(float),
+            "mean_length": length,
+        },
+        index=sets.keys,
+    )
     return frame.groupby(level="source", sort=False).mean()
 
 
-def distinctiveness(paths: pd.DataFrame, vectors: TextVectors, *, above: float = 3, queries=None,
-                    family=None) -> pd.DataFrame:
+def distinctiveness(
+    paths: pd.DataFrame, vectors: TextVectors, *, above: float = 3, queries=None, family=None
+) -> pd.DataFrame:
     """ν of every strong path: its distance to the nearest valid path that any other source gave for the same
     query.
 
@@ -167,7 +193,7 @@ def distinctiveness(paths: pd.DataFrame, vectors: TextVectors, *, above: float =
         if strong.empty:
             continue
         matrix = vectors.rows([*strong["text"], *rows["text"]])
-        distance = set_distances(matrix)[:len(strong), len(strong):]
+        distance = set_distances(matrix)[: len(strong), len(strong) :]
         foreign = (
             strong["source"].map(family).to_numpy()[:, None] != rows["source"].map(family).to_numpy()[None, :]
         )
@@ -193,7 +219,9 @@ def distinctiveness_table(strong: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def threshold_curve(paths: pd.DataFrame, queries: pd.DataFrame, vectors: TextVectors, thresholds) -> pd.DataFrame:
+def threshold_curve(
+    paths: pd.DataFrame, queries: pd.DataFrame, vectors: TextVectors, thresholds
+) -> pd.DataFrame:
     """Figure 8: mean utility at patience 1 by source when a path needs only a share of factual triples; σ alone
     is the quality.
 
@@ -240,8 +268,9 @@ def pairwise_differences(by_query: pd.Series, B: int, rng: np.random.Generator) 
             continue
         found = paired_bootstrap(both[first].to_numpy(), both[second].to_numpy(), B=B, rng=rng)
         rows[f"{first}|{second}"] = (*found, min(1.0, found.p * len(pairs)), len(both))
-    return pd.DataFrame.from_dict(rows, orient="index",
-                                  columns=["difference", "lo", "hi", "p", "p_bonferroni", "n"])
+    return pd.DataFrame.from_dict(
+        rows, orient="index", columns=["difference", "lo", "hi", "p", "p_bonferroni", "n"]
+    )
 
 
 def order_gap(sets: PathSets, patience: float, limit: int, depth: int = 2, delay: int = 1) -> pd.DataFrame:
@@ -293,7 +322,7 @@ def tables_behind(n: int, rates: dict, decimals: int = 2) -> pd.DataFrame:
         found = {"recall_factual": tp / (tp + fn), "precision_factual": tp / (tp + fp)}
         keep = tn >= 0
         for name in ("recall_factual", "precision_factual"):
-            keep = keep & (np.abs(found[name] - rates[name]) <= 0.5 * 10.0 ** -decimals)
+            keep = keep & (np.abs(found[name] - rates[name]) <= 0.5 * 10.0**-decimals)
         place = np.nonzero(keep)
         tp, fn, fp = place
         tn = n - tp - fn - fp
@@ -302,10 +331,18 @@ def tables_behind(n: int, rates: dict, decimals: int = 2) -> pd.DataFrame:
             ("recall_not_factual", tn / (tn + fp)),
             ("precision_not_factual", tn / (tn + fn)),
         ):
-            keep &= np.abs(value - rates[name]) <= 0.5 * 10.0 ** -decimals
+            keep &= np.abs(value - rates[name]) <= 0.5 * 10.0**-decimals
     tp, fn, fp, tn = (counts[keep] for counts in (tp, fn, fp, tn))
-    return pd.DataFrame({"tp": tp, "fn": fn, "fp": fp, "tn": tn, "accuracy": (tp + tn) / n,
-                         "balanced_accuracy": (tp / (tp + fn) + tn / (tn + fp)) / 2})
+    return pd.DataFrame(
+        {
+            "tp": tp,
+            "fn": fn,
+            "fp": fp,
+            "tn": tn,
+            "accuracy": (tp + tn) / n,
+            "balanced_accuracy": (tp / (tp + fn) + tn / (tn + fp)) / 2,
+        }
+    )
 
 
 def _share(part, whole) -> float:

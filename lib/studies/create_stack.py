@@ -35,8 +35,10 @@ def load_stack(files) -> tuple:
     for file in map(Path, files):
         source = source_of(file)
         if source in places:
-            raise CreateError(f"{shown(file)}: is called {source!r} as {shown(places[source])} is; files need "
-                              "names of their own")
+            raise CreateError(
+                f"{shown(file)}: is called {source!r} as {shown(places[source])} is; files need "
+                "names of their own"
+            )
         places[source] = file
         answers = load_answers(file)
         numbers, used, moved = {}, set(), 0
@@ -53,10 +55,16 @@ def load_stack(files) -> tuple:
             if number not in known.setdefault(ends, []):
                 known[ends].append(number)
         if moved:
-            problems.append(f"{file.name}: {moved} queries carry other numbers than in the files before: matched "
-                            "by head, relation and tail")
-        loaded.append((answers.paths.assign(query=answers.paths["query"].map(numbers)),
-                       answers.queries.assign(query=answers.queries["query"].map(numbers))))
+            problems.append(
+                f"{file.name}: {moved} queries carry other numbers than in the files before: matched "
+                "by head, relation and tail"
+            )
+        loaded.append(
+            (
+                answers.paths.assign(query=answers.paths["query"].map(numbers)),
+                answers.queries.assign(query=answers.queries["query"].map(numbers)),
+            )
+        )
         problems += answers.problems
         left_out |= {(source, reason): count for reason, count in answers.left_out.items()}
     paths, queries = (pd.concat(frames, ignore_index=True) for frames in zip(*loaded))

@@ -20,8 +20,15 @@ from lib.studies.create import PATH_COLUMNS, QUERY_COLUMNS, path_strength
 from lib.studies.create_files import read_csv_frame
 from lib.studies.create_judging import read_class_sizes, read_factuality, read_trace, specificity
 from lib.studies.create_records import CreateError
-from lib.studies.create_requests import (baseline_items, baseline_requests, follow_ups, generation_requests,
-                                         judge_requests, trace_requests, writing_requests)
+from lib.studies.create_requests import (
+    baseline_items,
+    baseline_requests,
+    follow_ups,
+    generation_requests,
+    judge_requests,
+    trace_requests,
+    writing_requests,
+)
 from lib.studies.create_stack import files_at, load_stack
 from lib.triples import DEFAULT_GRAPH, DEFAULT_RELATIONS, build_queries, classes, load_store
 
@@ -88,14 +95,19 @@ def load_archive(mirror: str = "", answers=("released",)) -> Stage:
     """
     answers = [answers] if isinstance(answers, str) else list(answers)
     if not answers:
-        raise CreateError("answers in params/create.yaml lists nothing; it should list released, files or folders")
+        raise CreateError(
+            "answers in params/create.yaml lists nothing; it should list released, files or folders"
+        )
     archive = Archive("create", mirror or None) if "released" in answers else None
     files, problems = [], []
     for name in answers:
         if name == "released":
             files += [archive.path(pinned) for pinned in archive.files("data/")]
-            problems += [f"{name} lies in the mirror but is not pinned: not read; `answers` in params/create.yaml "
-                         "can name it" for name in archive.extra()]
+            problems += [
+                f"{name} lies in the mirror but is not pinned: not read; `answers` in params/create.yaml "
+                "can name it"
+                for name in archive.extra()
+            ]
         else:
             files += files_at(name)
     paths, queries, found, left_out = load_stack(files)
@@ -128,10 +140,25 @@ def generate(p, queries, ask) -> Stage:
     for (name, number), samples in answers.items():
         query, made = by_index[number], _path_rows(name, by_index[number], samples)
         rows += made
-        asked.append([name, number, query.text, query.head, query.relation, query.tail, len(made),
-                      query.class_relation])
-    return Stage(pd.DataFrame(rows, columns=PATH_COLUMNS), pd.DataFrame(asked, columns=QUERY_COLUMNS), traces,
-                 first.report, problems)
+        asked.append(
+            [
+                name,
+                number,
+                query.text,
+                query.head,
+                query.relation,
+                query.tail,
+                len(made),
+                query.class_relation,
+            ]
+        )
+    return Stage(
+        pd.DataFrame(rows, columns=PATH_COLUMNS),
+        pd.DataFrame(asked, columns=QUERY_COLUMNS),
+        traces,
+        first.report,
+        problems,
+    )
 
 
 def judge(p, paths: pd.DataFrame, ask) -> tuple[pd.DataFrame, pd.DataFrame, list]:
@@ -147,8 +174,12 @@ def judge(p, paths: pd.DataFrame, ask) -> tuple[pd.DataFrame, pd.DataFrame, list
     for request in requests:  # how many judgements are asked for is part of what makes a reply valid
         groups.setdefault((request.tag["kind"], request.tag["n"]), []).append(request)
     for (kind, length), group in groups.items():
-        result = ask(group, f"judging {kind}", parse=partial(READERS[kind], length=length),
-                     retries_on_invalid=p.judging["retries_on_invalid"])
+        result = ask(
+            group,
+            f"judging {kind}",
+            parse=partial(READERS[kind], length=length),
+            retries_on_invalid=p.judging["retries_on_invalid"],
+        )
         reports.append(result.report)
         for request, reply in zip(group, result.replies, strict=True):
             found[request.tag["path"], kind] = np.array(
@@ -159,14 +190,28 @@ def judge(p, paths: pd.DataFrame, ask) -> tuple[pd.DataFrame, pd.DataFrame, list
         facts, sizes = found[number, "factuality"], found[number, "specificity"]
         scores = specificity(sizes, p.judging["class_size_limits"])
         void = np.isnan(facts).any()
-        summary[path] = (np.nan if void else float(facts.all()), np.nan if void else facts.mean(),
-                         np.nan if void else facts.sum(), *path_strength(scores))
-        rows += [(number, place, *triple, *values)
-                 for place, (triple, *values) in enumerate(zip(path, facts, sizes, scores))]
+        summary[path] = (
+            np.nan if void else float(facts.all()),
+            np.nan if void else facts.mean(),
+            np.nan if void else facts.sum(),
+            *path_strength(scores),
+        )
+        rows += [
+            (number, place, *triple, *values)
+            for place, (triple, *values) in enumerate(zip(path, facts, sizes, scores))
+        ]
     names = ["factual", "share_factual", "n_factual_triples", "strength", "weakest"]
     void = (np.nan,) * len(names)
-    judged = paths.assign(**dict(zip(names, np.array([summary.get(path, void) for path in paths["triples"]],
-                                                     dtype=float).reshape(-1, len(names)).T)))
+    judged = paths.assign(
+        **dict(
+            zip(
+                names,
+                np.array([summary.get(path, void) for path in paths["triples"]], dtype=float)
+                .reshape(-1, len(names))
+                .T,
+            )
+        )
+    )
     return judged[PATH_COLUMNS], pd.DataFrame(rows, columns=JUDGEMENT_COLUMNS), reports
 
 
@@ -211,21 +256,36 @@ def planned(p, out) -> dict:
     queries = [query for query, _ in drawn]
     asked = generation_requests(queries, p.subjects, p.runs, seed=p.seed, n_resamples=p.n_resamples)
     lines = {query.index: made_from.triples for query, made_from in drawn}
-    answers = [Reply(request.key, request, str(lines[request.tag["query"]]) * PATHS_EXPECTED, None, (), None,
-                     request.model) for request in asked]
+    answers = [
+        Reply(
+            request.key,
+            request,
+            str(lines[request.tag["query"]]) * PATHS_EXPECTED,
+            None,
+            (),
+            None,
+            request.model,
+        )
+        for request in asked
+    ]
     second = follow_ups(asked, answers, queries, p.subjects, seed=p.seed)
-    expected = [(source_name(request.tag["source"], request.tag["variation"]), request.tag["query"])
-                for request in [*dict.fromkeys(asked), *second]]
+    expected = [
+        (source_name(request.tag["source"], request.tag["variation"]), request.tag["query"])
+        for request in [*dict.fromkeys(asked), *second]
+    ]
     written = _written(out, set(expected))
     answered = set(zip(written["source"], written["query"]))
     paths = list(dict.fromkeys(path for path, valid in zip(written["triples"], written["valid"]) if valid))
     unwritten = sum(key not in answered for key in expected) * PATHS_EXPECTED
     for number, (first, *rest) in enumerate(islice(cycle(lines.values()), unwritten)):
         paths.append(((f"stand-in {number}", *first[1:]), *rest))
-    traces = {request.tag["query"]: "word " * 1500 for request in asked if request.tag["variation"] == "original"}
+    traces = {
+        request.tag["query"]: "word " * 1500 for request in asked if request.tag["variation"] == "original"
+    }
     stages = {
-        "writing queries": (writing_requests(drawn, store, model=p.query_writer, seed=p.seed)
-                            if p.query_writer else []),
+        "writing queries": (
+            writing_requests(drawn, store, model=p.query_writer, seed=p.seed) if p.query_writer else []
+        ),
         "generating": asked,
         "iterating": second,
         "judging": judge_requests(enumerate(paths), p.judge, max_tokens=p.judging["max_tokens"], seed=p.seed),
@@ -255,8 +315,21 @@ def _path_rows(name: str, query: Query, samples) -> list:
     for sample, paths in sorted(samples, key=lambda entry: entry[0]):
         for number, path in enumerate(paths):
             words, key = fault(path, query), path_key(path)
-            rows.append([name, query.index, sample, number, path, not words, words, *(np.nan,) * 5, len(path),
-                         key in seen, path_text(path)])
+            rows.append(
+                [
+                    name,
+                    query.index,
+                    sample,
+                    number,
+                    path,
+                    not words,
+                    words,
+                    *(np.nan,) * 5,
+                    len(path),
+                    key in seen,
+                    path_text(path),
+                ]
+            )
             seen.add(key)
     return rows
 
@@ -288,5 +361,13 @@ def demo() -> SimpleNamespace:
     queries, made_from, store = build_benchmark(p, in_process)
     answers = generate(p, queries, in_process)
     judged, judgements, _ = judge(p, answers.paths, in_process)
-    return SimpleNamespace(queries=queries, made_from=made_from, store=store, asked=answers.queries,
-                           paths=answers.paths, traces=answers.traces, judged=judged, judgements=judgements)
+    return SimpleNamespace(
+        queries=queries,
+        made_from=made_from,
+        store=store,
+        asked=answers.queries,
+        paths=answers.paths,
+        traces=answers.traces,
+        judged=judged,
+        judgements=judgements,
+    )

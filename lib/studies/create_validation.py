@@ -41,10 +41,15 @@ def labelled_triples(judgements: pd.DataFrame, n: int, rng: np.random.Generator)
 
     distinct = judgements.dropna(subset=["factual"]).drop_duplicates(TRIPLE)
     rows = distinct.iloc[np.sort(rng.choice(len(distinct), size=min(n, len(distinct)), replace=False))]
-    return pd.DataFrame({**{name: rows[name].to_numpy() for name in TRIPLE},
-                         "truth": [float(is_true(tuple(triple))) for triple in rows[TRIPLE].to_numpy()],
-                         "verdict": rows["factual"].to_numpy(), "size": rows["size"].to_numpy(),
-                         "specificity": rows["specificity"].to_numpy()})
+    return pd.DataFrame(
+        {
+            **{name: rows[name].to_numpy() for name in TRIPLE},
+            "truth": [float(is_true(tuple(triple))) for triple in rows[TRIPLE].to_numpy()],
+            "verdict": rows["factual"].to_numpy(),
+            "size": rows["size"].to_numpy(),
+            "specificity": rows["specificity"].to_numpy(),
+        }
+    )
 
 
 def other_judge(p, triples: pd.DataFrame, judge: str, ask) -> pd.DataFrame:
@@ -58,11 +63,18 @@ def other_judge(p, triples: pd.DataFrame, judge: str, ask) -> pd.DataFrame:
     values = {}
     for kind, read in (("factuality", read_factuality), ("specificity", read_class_sizes)):
         asked = [request for request in requests if request.tag["kind"] == kind]
-        result = ask(asked, f"{judge}: {kind}", parse=lambda text, read=read: read(text, 1),
-                     retries_on_invalid=p.judging["retries_on_invalid"])
+        result = ask(
+            asked,
+            f"{judge}: {kind}",
+            parse=lambda text, read=read: read(text, 1),
+            retries_on_invalid=p.judging["retries_on_invalid"],
+        )
         values[kind] = [float(reply.parsed[0]) if reply.valid else np.nan for reply in result.replies]
-    return triples.assign(verdict=values["factuality"], size=values["specificity"],
-                          specificity=specificity(values["specificity"], p.judging["class_size_limits"]))
+    return triples.assign(
+        verdict=values["factuality"],
+        size=values["specificity"],
+        specificity=specificity(values["specificity"], p.judging["class_size_limits"]),
+    )
 
 
 def annotator_scores(triples: pd.DataFrame) -> np.ndarray:
@@ -82,7 +94,8 @@ def true_utilities(data: SimpleNamespace, patience) -> pd.DataFrame:
     valid = data.paths["valid"].astype(bool)
     truth = data.paths.assign(
         factual=[float(v and all(map(is_true, path))) for v, path in zip(valid, data.paths["triples"])],
-        strength=[true_strength(path) if v else np.nan for v, path in zip(valid, data.paths["triples"])])
+        strength=[true_strength(path) if v else np.nan for v, path in zip(valid, data.paths["triples"])],
+    )
     return utilities(path_sets(truth, data.queries, data.vectors), patience)
 
 
@@ -113,8 +126,11 @@ def agreement(
     people = ratings[["annotator_1", "annotator_2"]]
     alpha = krippendorff_alpha_interval(people.to_numpy(dtype=float).T, level, B=B, rng=rng)
     r = {name: float(np.corrcoef(people[name], ratings[against])[0, 1]) for name in people}
-    return {"alpha": alpha, **{f"pearson_{name}": value for name, value in r.items()},
-            "pearson_mean": float(np.corrcoef(people.mean(axis=1), ratings[against])[0, 1])}
+    return {
+        "alpha": alpha,
+        **{f"pearson_{name}": value for name, value in r.items()},
+        "pearson_mean": float(np.corrcoef(people.mean(axis=1), ratings[against])[0, 1]),
+    }
 
 
 def judge_table(by_judge: dict) -> pd.DataFrame:
@@ -138,8 +154,11 @@ def recovery(truth: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
     rows = {}
     for gamma in truth.columns:
         means = [frame[gamma].groupby(level="source", sort=False).mean() for frame in (truth, found)]
-        rows[gamma] = {"r": np.corrcoef(truth[gamma], found[gamma])[0, 1], "true_mean": truth[gamma].mean(),
-                       "found_mean": found[gamma].mean(), "ratio": found[gamma].mean() / truth[gamma].mean(),
-                       "rho_sources": float(spearman(*means))}
+        rows[gamma] = {
+            "r": np.corrcoef(truth[gamma], found[gamma])[0, 1],
+            "true_mean": truth[gamma].mean(),
+            "found_mean": found[gamma].mean(),
+            "ratio": found[gamma].mean() / truth[gamma].mean(),
+            "rho_sources": float(spearman(*means)),
+        }
     return pd.DataFrame(rows).T
-

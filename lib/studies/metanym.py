@@ -26,8 +26,7 @@ ZEROS = ("missing", "counted")
 
 
 class MetanymError(ValueError):
-    """Ratings, a portfolio or a reply that cannot be used; the message names what, and what would be right.
-    """
+    """Ratings, a portfolio or a reply that cannot be used; the message names what, and what would be right."""
 
 
 @dataclass(frozen=True)
@@ -109,24 +108,35 @@ class Game:
             absent = [label for label in labels if label not in have]
             if absent:
                 raise MetanymError(
-                    f"the game has no {name[:-1]} {absent[0]!r}; it has {', '.join(map(str, have))}")
+                    f"the game has no {name[:-1]} {absent[0]!r}; it has {', '.join(map(str, have))}"
+                )
             arrays = [np.take(array, [have.index(label) for label in labels], axis=axis) for array in arrays]
             kept[name] = labels
         if self.anchor_model not in kept["evaluators"]:
             raise MetanymError(
                 f"the anchor {self.anchor_model!r} must stay among the evaluators: every rating is "
-                               "scaled so that it reads 7")
+                "scaled so that it reads 7"
+            )
         return replace(self, **kept, factual=arrays[0], subjective=arrays[1], structure=arrays[2])
 
     def _anchor(self, value: int) -> int:
         if value not in self.anchors:
-            raise MetanymError(f"nobody rated with the reference pinned at {value}; "
-                               f"there are {', '.join(map(str, self.anchors))}")
+            raise MetanymError(
+                f"nobody rated with the reference pinned at {value}; "
+                f"there are {', '.join(map(str, self.anchors))}"
+            )
         return self.anchors.index(value)
 
 
-def build_game(ratings: pd.DataFrame, *, anchor_model: str, evaluators=None, targets=None,
-               production: int = PRODUCTION, zeros: str = "missing") -> Game:
+def build_game(
+    ratings: pd.DataFrame,
+    *,
+    anchor_model: str,
+    evaluators=None,
+    targets=None,
+    production: int = PRODUCTION,
+    zeros: str = "missing",
+) -> Game:
     """A `Game` from a tidy table of ratings (columns `KEYS` and `SCORES`), as the loaders and parsers give
     it.
 
@@ -144,26 +154,37 @@ def build_game(ratings: pd.DataFrame, *, anchor_model: str, evaluators=None, tar
     if len(evaluators) < LEAST_JUDGES:
         raise MetanymError(
             f"{len(evaluators)} judge(s) ({', '.join(evaluators) or 'none'}): competence is read off agreement with "
-            f"the others, which takes at least {LEAST_JUDGES}")
+            f"the others, which takes at least {LEAST_JUDGES}"
+        )
     if anchor_model not in evaluators:
         raise MetanymError(
             f"the anchor {anchor_model!r} is not among the evaluators ({', '.join(evaluators)}): without "
-                           "it no rating can be scaled to read 7")
-    targets = tuple(targets if targets is not None
-                    else sorted(name for name in ratings["target"].unique() if name != anchor_model))
-    ratings = ratings[ratings["evaluator"].isin(evaluators) & ratings["target"].isin(targets)
-                      & (ratings["archetype"] <= N_ARCHETYPES) & (ratings["evaluator"] != ratings["target"])]
+            "it no rating can be scaled to read 7"
+        )
+    targets = tuple(
+        targets
+        if targets is not None
+        else sorted(name for name in ratings["target"].unique() if name != anchor_model)
+    )
+    ratings = ratings[
+        ratings["evaluator"].isin(evaluators)
+        & ratings["target"].isin(targets)
+        & (ratings["archetype"] <= N_ARCHETYPES)
+        & (ratings["evaluator"] != ratings["target"])
+    ]
     repeated = ratings.duplicated(list(KEYS))
     if repeated.any():
         row = ratings[repeated].iloc[0]
         raise MetanymError(
             f"{row['evaluator']} rates archetype {row['archetype']} of {row['target']} twice in run "
-                           f"{row['run']} at anchor {row['anchor']}: keep one of the two")
+            f"{row['run']} at anchor {row['anchor']}: keep one of the two"
+        )
     anchors, runs = (tuple(sorted(int(v) for v in ratings[name].unique())) for name in ("anchor", "run"))
     if production not in anchors:
         raise MetanymError(
             f"no rating has the reference pinned at {production}, the anchor of every official number; "
-                           f"there are {', '.join(map(str, anchors)) or 'none'}")
+            f"there are {', '.join(map(str, anchors)) or 'none'}"
+        )
     game = _fill(ratings, evaluators, targets, anchors, runs, anchor_model, production, zeros)
     _check_roster(game)
     return game
@@ -172,16 +193,27 @@ def build_game(ratings: pd.DataFrame, *, anchor_model: str, evaluators=None, tar
 def _fill(ratings, evaluators, targets, anchors, runs, anchor_model, production, zeros) -> Game:
     shape = (len(runs), len(anchors), len(evaluators), len(targets), N_ARCHETYPES)
     axes = dict(zip(KEYS[:4], (runs, anchors, evaluators, targets)))
-    place = tuple(ratings[name].map({label: i for i, label in enumerate(labels)}).to_numpy(dtype=int)
-                  for name, labels in axes.items()) + (ratings["archetype"].to_numpy(dtype=int) - 1,)
+    place = tuple(
+        ratings[name].map({label: i for i, label in enumerate(labels)}).to_numpy(dtype=int)
+        for name, labels in axes.items()
+    ) + (ratings["archetype"].to_numpy(dtype=int) - 1,)
     scores = ratings[list(SCORES)].to_numpy(dtype=float)
     if zeros == "missing":
         scores = np.where(scores == 0, np.nan, scores)
     values = np.full((*shape, len(SCORES)), np.nan)
     values[place] = scores
     structure = _first_present(values[..., -1])
-    return Game(evaluators, targets, anchors, runs, anchor_model, values[..., :5], values[..., 5:9],
-                structure, production)
+    return Game(
+        evaluators,
+        targets,
+        anchors,
+        runs,
+        anchor_model,
+        values[..., :5],
+        values[..., 5:9],
+        structure,
+        production,
+    )
 
 
 def _first_present(values) -> np.ndarray:
@@ -199,12 +231,14 @@ def _check_roster(game: Game) -> None:
             if not rated[r, :, t].any():
                 raise MetanymError(
                     f"portfolio of {name} is missing in run {run}: no evaluator rated it at anchor "
-                                   f"{game.production}; add its ratings or take it off the roster")
+                    f"{game.production}; add its ratings or take it off the roster"
+                )
         for e, name in enumerate(game.evaluators):
             if not rated[r, e].any():
                 raise MetanymError(
                     f"evaluator {name} rated no portfolio in run {run} at anchor {game.production}; "
-                                   "add its ratings or take it off the roster")
+                    "add its ratings or take it off the roster"
+                )
 
 
 def check_game(game: Game) -> list[Finding]:
@@ -224,18 +258,32 @@ def check_game(game: Game) -> list[Finding]:
         lost = np.isnan(factual[r]).all(axis=(2, 3))
         for e, t in zip(*np.nonzero(lost)):
             if game.evaluators[e] != game.targets[t]:
-                findings.append(Finding("warning", "lost_call",
-                                        f"run {run}: {game.evaluators[e]} returned no usable "
-                                        f"ratings of {game.targets[t]} at anchor {game.production}"))
+                findings.append(
+                    Finding(
+                        "warning",
+                        "lost_call",
+                        f"run {run}: {game.evaluators[e]} returned no usable "
+                        f"ratings of {game.targets[t]} at anchor {game.production}",
+                    )
+                )
         empty = np.isnan(factual[r]).all(axis=(0, 3))
         for t, a in zip(*np.nonzero(empty)):
-            findings.append(Finding("warning", "short_portfolio",
-                                    f"run {run}: archetype {a + 1} of {game.targets[t]} "
-                                    "was rated by nobody: the portfolio is short"))
+            findings.append(
+                Finding(
+                    "warning",
+                    "short_portfolio",
+                    f"run {run}: archetype {a + 1} of {game.targets[t]} "
+                    "was rated by nobody: the portfolio is short",
+                )
+            )
     if not game.sweep_runs:
-        findings.append(Finding("warning", "no_sweep",
-                                "no run was rated at two anchor values: consistency, E^C and T "
-                                "are undefined"))
+        findings.append(
+            Finding(
+                "warning",
+                "no_sweep",
+                "no run was rated at two anchor values: consistency, E^C and T are undefined",
+            )
+        )
     return findings
 
 
@@ -244,18 +292,29 @@ def _flat_and_identical(game: Game, run: int, flat: np.ndarray) -> list[Finding]
     for e, name in enumerate(game.evaluators):
         seen = flat[e][~np.isnan(flat[e])]
         if len(seen) and (seen == seen[0]).all():
-            findings.append(Finding("warning", "flat_judge",
-                                    f"run {run}: {name} rates every context {seen[0]:g}: no "
-                                    "error signal, its factual competence will read 0"))
+            findings.append(
+                Finding(
+                    "warning",
+                    "flat_judge",
+                    f"run {run}: {name} rates every context {seen[0]:g}: no "
+                    "error signal, its factual competence will read 0",
+                )
+            )
     for i in range(len(flat)):
         for j in range(i + 1, len(flat)):
             both = ~np.isnan(flat[i]) & ~np.isnan(flat[j])
             varies = both.sum() > 1 and np.ptp(flat[i][both]) > 0
             if varies and (flat[i][both] == flat[j][both]).all():
                 pair = f"{game.evaluators[i]} and {game.evaluators[j]}"
-                findings.append(Finding("warning", "identical_judges", f"run {run}: {pair} agree on all "
-                                        f"{both.sum()} contexts both rated: one voice counts twice in the "
-                                        "factual axis"))
+                findings.append(
+                    Finding(
+                        "warning",
+                        "identical_judges",
+                        f"run {run}: {pair} agree on all "
+                        f"{both.sum()} contexts both rated: one voice counts twice in the "
+                        "factual axis",
+                    )
+                )
     return findings
 
 
@@ -272,8 +331,7 @@ def overall_scores(game: Game, anchor: int | None = None) -> np.ndarray:
 
 
 def generation_rating(game: Game, council=None, anchor: int | None = None) -> pd.Series:
-    """G_s (A3): the mean overall score of each portfolio over the council's members (None: every evaluator).
-    """
+    """G_s (A3): the mean overall score of each portfolio over the council's members (None: every evaluator)."""
     scores = overall_scores(game, anchor)
     rows = [game.evaluators.index(name) for name in (council or game.evaluators)]
     return pd.Series(_mean(scores[rows].T), index=list(game.targets))

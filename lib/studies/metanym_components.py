@@ -70,8 +70,9 @@ def sweep_scores(game: Game, axis: str) -> np.ndarray:
 
 def consistency_table(game: Game, axes=("factual", *SUBJECTIVE)) -> pd.DataFrame:
     """r[evaluator, axis] (A10), a row per evaluator; NaN where no pair of anchors has two varying vectors."""
-    return pd.DataFrame({axis: sweep_consistency(sweep_scores(game, axis)) for axis in axes},
-                        index=list(game.evaluators))
+    return pd.DataFrame(
+        {axis: sweep_consistency(sweep_scores(game, axis)) for axis in axes}, index=list(game.evaluators)
+    )
 
 
 def components(game: Game, council, fill=7.0, sweep: Game | None = None) -> Components:
@@ -98,8 +99,9 @@ def components(game: Game, council, fill=7.0, sweep: Game | None = None) -> Comp
     table["GF"] = pd.Series(generated, index=list(game.targets)).reindex(models)
     table["GC"] = quality.mean(axis=1, skipna=False).reindex(models)
     table.loc[game.anchor_model, ["GF", "GC"]] = game.production
-    return Components(totals(table), pd.Series(axis.loadings, models), pd.Series(collapsed, models), r,
-                      quality, axis)
+    return Components(
+        totals(table), pd.Series(axis.loadings, models), pd.Series(collapsed, models), r, quality, axis
+    )
 
 
 def totals(table: pd.DataFrame) -> pd.DataFrame:
@@ -167,12 +169,20 @@ class AtomTable:
         """The table of a contest between some evaluators over some portfolios, and which atoms it keeps."""
         game = self.game.only(evaluators=evaluators, targets=targets)
         rows = np.array([self.game.evaluators.index(name) for name in game.evaluators])
-        place = np.array([game.targets.index(name) if name in game.targets else -1
-                          for name in self.game.targets])
+        place = np.array(
+            [game.targets.index(name) if name in game.targets else -1 for name in self.game.targets]
+        )
         atoms = np.flatnonzero(place[self.target_of] >= 0)
         moments = {axis: values[atoms][:, rows] for axis, values in self.moments.items()}
-        table = AtomTable(game, self.factual.select(atoms, rows), moments, self.votes[atoms][:, rows],
-                          self.cast[atoms][:, rows], place[self.target_of[atoms]], self.portfolio_of[atoms])
+        table = AtomTable(
+            game,
+            self.factual.select(atoms, rows),
+            moments,
+            self.votes[atoms][:, rows],
+            self.cast[atoms][:, rows],
+            place[self.target_of[atoms]],
+            self.portfolio_of[atoms],
+        )
         return table, atoms
 
 
@@ -192,13 +202,19 @@ def atom_table(game: Game, fill=7.0, axes=SUBJECTIVE) -> AtomTable:
     votes = np.stack([np.moveaxis(game.at(axis), 1, -2)[..., 0] for axis in SUBJECTIVE], axis=-1)[rated]
     weight = np.where(np.array(SUBJECTIVE) == "structure", share[rated][:, None], 1.0)[:, None, :]
     run_of, target_of, _ = np.nonzero(rated)
-    return AtomTable(game, sums, moments, weight * np.nan_to_num(votes), weight * ~np.isnan(votes), target_of,
-                     run_of * len(game.targets) + target_of)
+    return AtomTable(
+        game,
+        sums,
+        moments,
+        weight * np.nan_to_num(votes),
+        weight * ~np.isnan(votes),
+        target_of,
+        run_of * len(game.targets) + target_of,
+    )
 
 
 def _axis_moments(game, axis, swept, rated, new, share) -> np.ndarray:
-    """Moments of the sweep on one axis per kept atom; zeros where no run was swept (consistency undefined).
-    """
+    """Moments of the sweep on one axis per kept atom; zeros where no run was swept (consistency undefined)."""
     n_atoms = int(rated.sum())
     if not swept:
         return np.zeros((n_atoms, len(game.evaluators), 1, 6))
@@ -222,7 +238,7 @@ def joint_replicates(table: AtomTable, counts, council, structure: str = "once")
     intervals come out so), or as often as they were "drawn".
     """
     if structure not in ("once", "drawn"):
-        raise MetanymError(f"structure={structure!r}: should be \"once\" or \"drawn\"")
+        raise MetanymError(f'structure={structure!r}: should be "once" or "drawn"')
     counts, game = np.asarray(counts, dtype=float), table.game
     of_portfolio = counts
     if structure == "once":
@@ -247,14 +263,19 @@ def joint_replicates(table: AtomTable, counts, council, structure: str = "once")
     values["G"] = (values["GF"] + values["GC"]) / 2
     values["E"] = (values["EF"] + values["EC"]) / 2
     values["T"] = (values["G"] + values["E"]) / 2
-    return {**values, "loading": drawn.loadings, "collapsed": r["collapsed"], "gap": drawn.gap,
-            "quality": quality,
-            "consistency": own, "axis_consistency": r}
+    return {
+        **values,
+        "loading": drawn.loadings,
+        "collapsed": r["collapsed"],
+        "gap": drawn.gap,
+        "quality": quality,
+        "consistency": own,
+        "axis_consistency": r,
+    }
 
 
 def _basis(sums: spectral.AtomSums) -> np.ndarray:
-    """The full sample's two leading left vectors, [judge, 2], the first with a positive sum (as `two_sided`).
-    """
+    """The full sample's two leading left vectors, [judge, 2], the first with a positive sum (as `two_sided`)."""
     means = sums.totals.sum(axis=0) / sums.size.sum()
     gram = sums.products.sum(axis=0) - sums.size.sum() * np.outer(means, means)
     vectors = np.linalg.eigh(gram)[1][:, :-3:-1]
@@ -266,8 +287,10 @@ def _resampled_quality(table: AtomTable, counts, seats, reliability) -> np.ndarr
     member = (table.target_of[:, None] == np.arange(len(table.game.targets))).astype(float)
     quality = []
     for x, drawn in enumerate(counts):
-        total, cast = (np.einsum("ba,ag,ae->bge", drawn, member, part[:, seats, x], optimize=True)
-                       for part in (table.votes, table.cast))
+        total, cast = (
+            np.einsum("ba,ag,ae->bge", drawn, member, part[:, seats, x], optimize=True)
+            for part in (table.votes, table.cast)
+        )
         with np.errstate(divide="ignore", invalid="ignore"):
             votes = np.where(cast > 0, total / cast, 0.0)
             weight = np.maximum(np.nan_to_num(reliability[:, None, seats, x]), 0) * (cast > 0)
@@ -281,8 +304,11 @@ def council_indices(game: Game, council) -> list[int]:
     """
     absent = [name for name in council if name not in game.evaluators]
     if absent or not len(council):
-        raise MetanymError(f"council member {absent[0]!r} does not evaluate in this game" if absent
-                           else "the council has no members")
+        raise MetanymError(
+            f"council member {absent[0]!r} does not evaluate in this game"
+            if absent
+            else "the council has no members"
+        )
     return [game.evaluators.index(name) for name in council]
 
 
@@ -291,7 +317,8 @@ def check_anchor_signal(game: Game, loadings) -> None:
     if loadings[game.anchor_index] <= spectral.ZERO:
         raise MetanymError(
             f"the anchor {game.anchor_model} has no factual loading (its ratings share nothing with the "
-                           "panel's axis): E^F = 7 f / f_a is undefined; take another anchor model")
+            "panel's axis): E^F = 7 f / f_a is undefined; take another anchor model"
+        )
 
 
 def check_scale(game: Game) -> None:
@@ -303,13 +330,15 @@ def check_scale(game: Game) -> None:
     if not game.sweep_runs:
         raise MetanymError(
             f"every rating has the reference pinned at {', '.join(map(str, game.anchors))}: consistency, and so "
-            "E^C and T, need one run at two anchors or more")
+            "E^C and T, need one run at two anchors or more"
+        )
     check_anchor_signal(game, spectral.two_sided(factual_matrix(game)[0]).loadings)
     own = sweep_consistency(sweep_scores(game, "collapsed"))[game.anchor_index]
     if not own > 0:
         raise MetanymError(
             f"the anchor {game.anchor_model} keeps no order of archetypes from one anchor value to the next "
-            f"(consistency {own:.2f}): E^C = 7 r / r_a is undefined; take another anchor model")
+            f"(consistency {own:.2f}): E^C = 7 r / r_a is undefined; take another anchor model"
+        )
 
 
 def undefined(game: Game) -> str:
@@ -319,8 +348,11 @@ def undefined(game: Game) -> str:
     """
     table = consistency_table(game).assign(collapsed=sweep_consistency(sweep_scores(game, "collapsed")))
     flat = {name: [axis for axis in table if np.isnan(row[axis])] for name, row in table.iterrows()}
-    told = [f"{name} ({'every axis' if len(axes) == table.shape[1] else ', '.join(axes)})"
-            for name, axes in flat.items() if axes]
+    told = [
+        f"{name} ({'every axis' if len(axes) == table.shape[1] else ', '.join(axes)})"
+        for name, axes in flat.items()
+        if axes
+    ]
     return f"undefined: one rating throughout, so no consistency, from {'; '.join(told)}" if told else ""
 
 
@@ -346,14 +378,18 @@ def apart_weights(group_of, B: int, rng: np.random.Generator) -> np.ndarray:
     return weights
 
 
-def joint_intervals(game: Game, council, *, B: int, rng: np.random.Generator,
-                    confidence: float = 0.95) -> dict:
+def joint_intervals(
+    game: Game, council, *, B: int, rng: np.random.Generator, confidence: float = 0.95
+) -> dict:
     """Percentile intervals from one joint draw: {"T": frame[model: estimate, lo, hi], …} for `RATINGS`,
     "loading" and "collapsed", on the basis of all the game's evaluators and portfolios."""
     point, table = components(game, council), atom_table(game)
     replicates = joint_replicates(table, bootstrap_weights(table.n_atoms, B, rng), council)
-    estimates = {**{name: point.table[name] for name in RATINGS}, "loading": point.loading,
-                 "collapsed": point.collapsed}
+    estimates = {
+        **{name: point.table[name] for name in RATINGS},
+        "loading": point.loading,
+        "collapsed": point.collapsed,
+    }
     return {name: interval_frame(value, replicates[name], confidence) for name, value in estimates.items()}
 
 

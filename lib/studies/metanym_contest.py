@@ -50,7 +50,7 @@ def near_zero_edge(loadings: pd.Series, hi: pd.Series) -> tuple[float, list]:
     ordered = loadings.sort_values()
     values = ordered.to_numpy()
     spread = [values[:k].var() * k + values[k:].var() * (len(values) - k) for k in range(1, len(values))]
-    low = list(ordered.index[:int(np.argmin(spread)) + 1])
+    low = list(ordered.index[: int(np.argmin(spread)) + 1])
     return float(hi[low].max()), low
 
 
@@ -61,8 +61,9 @@ def select_council(loading: pd.DataFrame, collapsed: pd.Series, bar: float = 0.7
     clear_of_band, consistent, seat.
     """
     edge, _ = near_zero_edge(loading["estimate"], loading["hi"])
-    frame = pd.DataFrame({"loading": loading["estimate"], "lo": loading["lo"], "hi": loading["hi"],
-                          "collapsed": collapsed})
+    frame = pd.DataFrame(
+        {"loading": loading["estimate"], "lo": loading["lo"], "hi": loading["hi"], "collapsed": collapsed}
+    )
     frame["clear_of_band"] = frame["lo"] > edge
     frame["consistent"] = frame["collapsed"] >= bar
     frame["seat"] = frame["clear_of_band"] & frame["consistent"]
@@ -75,8 +76,10 @@ def line_up(game: Game, candidate, council, ballast) -> tuple[list, list]:
     itself. Raises MetanymError for a council too small to agree on anything.
     """
     if len(council) < LEAST_JUDGES:
-        raise MetanymError(f"a council of {len(council)} ({', '.join(council)}): its seats must agree among "
-                           f"themselves, which takes at least {LEAST_JUDGES}")
+        raise MetanymError(
+            f"a council of {len(council)} ({', '.join(council)}): its seats must agree among "
+            f"themselves, which takes at least {LEAST_JUDGES}"
+        )
     extra = [candidate] if candidate is not None and candidate not in council else []
     targets = dict.fromkeys(name for name in (*council, *ballast, *extra) if name != game.anchor_model)
     return [*council, *extra], list(targets)
@@ -89,13 +92,15 @@ def contest(game: Game, candidate, council, ballast, sweep: Game | None = None) 
     and MetanymError for an unknown model.
     """
     evaluators, targets = line_up(game, candidate, council, ballast)
-    part, swept = (None if one is None else one.only(evaluators=evaluators, targets=targets)
-                   for one in (game, sweep))
+    part, swept = (
+        None if one is None else one.only(evaluators=evaluators, targets=targets) for one in (game, sweep)
+    )
     estimates = components(part, council, sweep=swept)
     seats = estimates.table.loc[list(council), "EF"]
     gap, spread = estimates.axis.gap, float(seats.max() - seats.min())
-    return Contest(str(candidate), tuple(evaluators), tuple(targets), estimates, gap, spread,
-                   guards_hold(gap, spread))
+    return Contest(
+        str(candidate), tuple(evaluators), tuple(targets), estimates, gap, spread, guards_hold(gap, spread)
+    )
 
 
 def guards_hold(gap, spread):
@@ -139,8 +144,9 @@ def leaderboard_replicates(table: AtomTable, counts, council, ballast) -> dict:
     return values
 
 
-def leaderboard_intervals(game: Game, council, ballast, *, B: int, rng: np.random.Generator,
-                          confidence: float = 0.95) -> tuple[dict, dict]:
+def leaderboard_intervals(
+    game: Game, council, ballast, *, B: int, rng: np.random.Generator, confidence: float = 0.95
+) -> tuple[dict, dict]:
     """Joint percentile intervals of the leaderboard: ({"T": frame[model: estimate, lo, hi], …}, the
     replicates).
     """
@@ -148,8 +154,9 @@ def leaderboard_intervals(game: Game, council, ballast, *, B: int, rng: np.rando
     point = point.loc[list(game.models)]
     atoms = atom_table(game)
     values = leaderboard_replicates(atoms, bootstrap_weights(atoms.n_atoms, B, rng), council, ballast)
-    return {name: interval_frame(point[name].astype(float), values[name], confidence)
-            for name in RATINGS}, values
+    return {
+        name: interval_frame(point[name].astype(float), values[name], confidence) for name in RATINGS
+    }, values
 
 
 def adjacent_resolved(table: pd.DataFrame) -> list[tuple[int, int]]:
@@ -159,8 +166,9 @@ def adjacent_resolved(table: pd.DataFrame) -> list[tuple[int, int]]:
     return [(k + 1, k + 2) for k in range(len(ordered) - 1) if lo[k] > hi[k + 1]]
 
 
-def ballast_table(game: Game, council, candidates, ballast,
-                  sizes=(0, 1, 2, 3)) -> tuple[pd.DataFrame, pd.DataFrame]:
+def ballast_table(
+    game: Game, council, candidates, ballast, sizes=(0, 1, 2, 3)
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Each seat's anchored E^F by contest composition (Table 7) and each composition's guards.
 
     Mean over the contests for `candidates` (models without a seat) with the first k blocks of `ballast`,
@@ -176,11 +184,13 @@ def ballast_table(game: Game, council, candidates, ballast,
         held = [contest(game, candidate, council, ballast[:k]) for candidate in candidates]
         values = pd.DataFrame([one.estimates.table.loc[list(council), "EF"] for one in held])
         seats[k] = values.mean()
-        guards[k] = {"gap": np.mean([one.gap for one in held]),
-                     "spread": np.mean([one.spread for one in held]),
-                     "passed": np.mean([one.identified for one in held]),
-                     "deviation": float((values - reference).abs().to_numpy().mean()),
-                     "swing": float((values.max() - values.min()).max())}
+        guards[k] = {
+            "gap": np.mean([one.gap for one in held]),
+            "spread": np.mean([one.spread for one in held]),
+            "passed": np.mean([one.identified for one in held]),
+            "deviation": float((values - reference).abs().to_numpy().mean()),
+            "swing": float((values.max() - values.min()).max()),
+        }
     seats["all"] = reference
     return pd.DataFrame(seats), pd.DataFrame.from_dict(guards, orient="index")
 

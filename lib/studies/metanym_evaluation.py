@@ -16,14 +16,23 @@ from lib.models.json_text import extract_json
 from lib.models.replies import as_number, is_placeholder
 from lib.studies.metanym import CONTEXTS, KEYS, N_ARCHETYPES, PER_ARCHETYPE, SCORES
 
-JSON_KEYS = {"beauty": "beauty", "intelligence": "intelligence", "distinctness": "instantiation_distinctness",
-             "length": "impressive_length"}
+JSON_KEYS = {
+    "beauty": "beauty",
+    "intelligence": "intelligence",
+    "distinctness": "instantiation_distinctness",
+    "length": "impressive_length",
+}
 FENCE = re.compile(r"```[ \t]*\w*[ \t]*\n(.*?)(?:```|\Z)", re.S)
 # what may stand around a block that is JSON as it stands
 AROUND = {"fence removed", "prose ignored", "reasoning removed", "answer tag", "answer tag not closed"}
 THINKING = re.compile(r"<think>.*?(?:</think>|\Z)", re.S)
-SECTIONS = (("factual", r"factual"), ("beauty", r"beauty"), ("intelligence", r"intelligence"),
-            ("distinctness", r"far apart|synonym|distinct"), ("length", r"length"))
+SECTIONS = (
+    ("factual", r"factual"),
+    ("beauty", r"beauty"),
+    ("intelligence", r"intelligence"),
+    ("distinctness", r"far apart|synonym|distinct"),
+    ("length", r"length"),
+)
 MARKED = re.compile(r"Rating:?\**:?\s*\**\s*(\d+(?:\.\d+)?)", re.I)
 
 
@@ -65,8 +74,9 @@ def parse_evaluation(text: str, least: int = 1) -> Evaluation:
     """
     scores, strict, notes = _block(text)
     if len(scores) > 1:
-        raise InvalidReply("several targets",
-                           f"the block scores {', '.join(map(str, scores))}; one was asked")
+        raise InvalidReply(
+            "several targets", f"the block scores {', '.join(map(str, scores))}; one was asked"
+        )
     return _evaluation(next(iter(scores.values())), strict, notes, _prose(text), least)
 
 
@@ -79,8 +89,9 @@ def parse_batch(text: str, expected) -> dict:
     scores, strict, notes = _block(text)
     absent = [name for name in expected if name not in scores]
     if absent:
-        raise InvalidReply("missing",
-                           f"no scores for {absent[0]!r}; the block has {', '.join(map(str, scores))}")
+        raise InvalidReply(
+            "missing", f"no scores for {absent[0]!r}; the block has {', '.join(map(str, scores))}"
+        )
     return {name: _evaluation(scores[name], strict, notes, None, 1) for name in expected}
 
 
@@ -94,11 +105,12 @@ def _block(text: str) -> tuple[dict, bool, list]:
     scores = scores.items() if isinstance(scores, dict) else ()
     scores = {key: value for key, value in scores if isinstance(value, dict)}
     if not scores:
-        raise InvalidReply("no scores", "the last block has no \"scores\" for a target")
+        raise InvalidReply("no scores", 'the last block has no "scores" for a target')
     if mended and any(len(_items(entry)) < N_ARCHETYPES - 1 for entry in scores.values()):
         # the schema's own comment copied beside complete scores is harmless; one in place of scores is not
-        raise InvalidReply("omission",
-                           "the block is no JSON as it stands and holds fewer than four archetypes")
+        raise InvalidReply(
+            "omission", "the block is no JSON as it stands and holds fewer than four archetypes"
+        )
     return scores, not mended, mended
 
 
@@ -111,7 +123,7 @@ def _evaluation(content: dict, strict: bool, notes, prose, least: int) -> Evalua
     items, structure = content.get("archetypal_contexts"), content.get("structural_diversity")
     notes = list(notes)
     if not isinstance(items, list):
-        raise InvalidReply("no scores", "\"archetypal_contexts\" is not a list")
+        raise InvalidReply("no scores", '"archetypal_contexts" is not a list')
     entries = []
     for item in items:
         if isinstance(item, dict) and set(item) - {"name"} == {"structural_diversity"}:
@@ -138,7 +150,7 @@ def _entry(item: dict, notes: list) -> list:
     if len(factual) != len(CONTEXTS):
         notes.append(f"{len(factual)} contexts scored")
     factual = [_rating(value, "factual_per_pc") for value in factual] + [np.nan] * len(CONTEXTS)
-    factual = factual[:len(CONTEXTS)]
+    factual = factual[: len(CONTEXTS)]
     return factual + [_rating(item.get(JSON_KEYS[axis]), JSON_KEYS[axis]) for axis in PER_ARCHETYPE]
 
 
@@ -157,8 +169,9 @@ def _rating(value, name: str) -> float:
 
 def _prose(text: str):
     """Ratings in the Markdown: (scores[archetype, 9], structure), or None where it has no such sections."""
-    body = FENCE.sub(lambda found: "" if "archetypal_contexts" in found[1] else found[1],
-                     THINKING.sub("", text))
+    body = FENCE.sub(
+        lambda found: "" if "archetypal_contexts" in found[1] else found[1], THINKING.sub("", text)
+    )
     parts = re.split(r"^#{2,4}\s*Archetypal context\s*\d+\b.*$", body, flags=re.M | re.I)
     if len(parts) < 2:
         return None
@@ -176,7 +189,7 @@ def _prose_row(part: str) -> list:
         axis = next((name for name, pattern in SECTIONS if re.search(pattern, heading, re.I)), None)
         if axis:
             found[axis] = [float(value) for value in MARKED.findall(body)]
-    factual = (list(found["factual"]) + [np.nan] * len(CONTEXTS))[:len(CONTEXTS)]
+    factual = (list(found["factual"]) + [np.nan] * len(CONTEXTS))[: len(CONTEXTS)]
     return factual + [found[axis][0] if found[axis] else np.nan for axis in PER_ARCHETYPE]
 
 

@@ -18,8 +18,14 @@ from lib.studies.metanym import MetanymError
 
 # the quantities of Tables 9 and 11 as means of the four components (Appendix D.1)
 LADDER = {
-    "EC": ("EC",), "GF": ("GF",), "EF": ("EF",), "GC": ("GC",), "G=(GF+GC)/2": ("GF", "GC"),
-    "E=(EF+EC)/2": ("EF", "EC"), "(EF+GF)/2": ("EF", "GF"), "T": ("GF", "GC", "EF", "EC"),
+    "EC": ("EC",),
+    "GF": ("GF",),
+    "EF": ("EF",),
+    "GC": ("GC",),
+    "G=(GF+GC)/2": ("GF", "GC"),
+    "E=(EF+EC)/2": ("EF", "EC"),
+    "(EF+GF)/2": ("EF", "GF"),
+    "T": ("GF", "GC", "EF", "EC"),
 }
 REGIMES = ("GF", "GC", "EF", "EC", "(EF+GF)/2", "(GC+EF)/2", "T")
 
@@ -53,9 +59,14 @@ def fisher_interval(r, n: int, confidence: float = 0.95) -> tuple:
 def bca_interval(x, y, *, B: int, rng: np.random.Generator, confidence: float = 0.95) -> tuple:
     """(lo, hi) of Pearson's r by the BCa bootstrap over pairs."""
     pairs = np.stack([np.asarray(x, dtype=float), np.asarray(y, dtype=float)])
-    found = bootstrap(pairs, lambda drawn, axis: correlation(drawn[0], drawn[1], axis), B=B, rng=rng,
-                      method="bca",
-                      confidence=confidence)
+    found = bootstrap(
+        pairs,
+        lambda drawn, axis: correlation(drawn[0], drawn[1], axis),
+        B=B,
+        rng=rng,
+        method="bca",
+        confidence=confidence,
+    )
     return found.lo, found.hi
 
 
@@ -64,12 +75,14 @@ def composite(components: pd.DataFrame, parts) -> pd.Series:
     absent = [part for part in parts if part not in components]
     if absent:
         raise MetanymError(
-            f"the table of components has no column {absent[0]!r}; it has {', '.join(components)}")
+            f"the table of components has no column {absent[0]!r}; it has {', '.join(components)}"
+        )
     return components[list(parts)].mean(axis=1, skipna=False)
 
 
-def ladder(components: pd.DataFrame, external: pd.Series, *, B: int, rng: np.random.Generator,
-           quantities=LADDER) -> pd.DataFrame:
+def ladder(
+    components: pd.DataFrame, external: pd.Series, *, B: int, rng: np.random.Generator, quantities=LADDER
+) -> pd.DataFrame:
     """The aggregation ladder (Table 9): each quantity against the external scores, models matched by name.
 
     Columns pearson, spearman, fisher_lo, fisher_hi, bca_lo, bca_hi. quantities: {name: components averaged}.
@@ -80,9 +93,14 @@ def ladder(components: pd.DataFrame, external: pd.Series, *, B: int, rng: np.ran
         x = composite(components, parts)
         r = float(correlation(x, y))
         fisher, bca = fisher_interval(r, len(x)), bca_interval(x, y, B=B, rng=rng)
-        rows[name] = {"pearson": r, "spearman": float(spearman(x, y)), "fisher_lo": fisher[0],
-                      "fisher_hi": fisher[1],
-                      "bca_lo": bca[0], "bca_hi": bca[1]}
+        rows[name] = {
+            "pearson": r,
+            "spearman": float(spearman(x, y)),
+            "fisher_lo": fisher[0],
+            "fisher_hi": fisher[1],
+            "bca_lo": bca[0],
+            "bca_hi": bca[1],
+        }
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
@@ -94,8 +112,10 @@ def regimes(components: pd.DataFrame, external: pd.Series, leading: int = 8, nam
     for name in names:
         parts = LADDER.get(name) or tuple(name.strip("()/2").split(")")[0].split("+"))
         x = composite(components, parts)
-        rows[name] = {"full_roster": float(correlation(x, y)),
-                      "leading_eight": float(correlation(x[first], y[first]))}
+        rows[name] = {
+            "full_roster": float(correlation(x, y)),
+            "leading_eight": float(correlation(x[first], y[first])),
+        }
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
@@ -104,8 +124,13 @@ def all_combinations(components: pd.DataFrame, external: pd.Series) -> pd.DataFr
     y, names, rows = matched(components, external), ("GF", "GC", "EF", "EC"), []
     for code in range(1, 2 ** len(names)):
         parts = [name for bit, name in enumerate(names) if code >> bit & 1]
-        rows.append({"parts": "+".join(parts), "n_parts": len(parts),
-                     "pearson": float(correlation(composite(components, parts), y))})
+        rows.append(
+            {
+                "parts": "+".join(parts),
+                "n_parts": len(parts),
+                "pearson": float(correlation(composite(components, parts), y)),
+            }
+        )
     return pd.DataFrame(rows).sort_values("pearson", ascending=False, ignore_index=True)
 
 
@@ -127,9 +152,15 @@ def least_squares(x, y, axis: int = -1) -> Line:
     return Line(slope, intercept, correlation(x, y, axis))
 
 
-def propagated_error(total: pd.Series, replicates, correct: pd.Series, n_questions: int, *,
-                     rng: np.random.Generator,
-                     confidence: float = 0.95) -> pd.DataFrame:
+def propagated_error(
+    total: pd.Series,
+    replicates,
+    correct: pd.Series,
+    n_questions: int,
+    *,
+    rng: np.random.Generator,
+    confidence: float = 0.95,
+) -> pd.DataFrame:
     """Intervals of slope and r with the uncertainty of models, of measurement, and of both (Table 10).
 
     total[model]; replicates[b, model] of it (its measurement distribution); correct[model] of n_questions
@@ -142,9 +173,11 @@ def propagated_error(total: pd.Series, replicates, correct: pd.Series, n_questio
     drawn = bootstrap_indices(n, B, rng)
     # a model drawn twice is measured twice: each place gets a measurement of its own
     measured = replicates[rng.integers(0, B, size=(B, n)), drawn]
-    cases = {"models": (point[drawn], share[drawn]),
-             "measurement": (replicates, rng.binomial(n_questions, share, size=(B, n)) / n_questions),
-             "both": (measured, rng.binomial(n_questions, share[drawn]) / n_questions)}
+    cases = {
+        "models": (point[drawn], share[drawn]),
+        "measurement": (replicates, rng.binomial(n_questions, share, size=(B, n)) / n_questions),
+        "both": (measured, rng.binomial(n_questions, share[drawn]) / n_questions),
+    }
     rows = {}
     for name, (x, y) in cases.items():
         fit = least_squares(x, 100 * y)
@@ -155,8 +188,9 @@ def propagated_error(total: pd.Series, replicates, correct: pd.Series, n_questio
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def interval_replicates(estimate: pd.Series, lo: pd.Series, hi: pd.Series, B: int,
-                        rng: np.random.Generator) -> np.ndarray:
+def interval_replicates(
+    estimate: pd.Series, lo: pd.Series, hi: pd.Series, B: int, rng: np.random.Generator
+) -> np.ndarray:
     """Replicates[b, model] that a printed 95% interval stands for: two half-normals, one a side of the
     estimate.
 

@@ -19,8 +19,11 @@ TERMINAL = re.compile(r"^\W*Answer\s*:\s*\$?\s*\(?\s*([A-D])\s*\)?\s*\$?\W*$", r
 STATED = (
     re.compile(r"\bAnswer\s*(?:is)?\s*:?\s*[*\s$(]*([A-D])\b(?![a-z])", re.I),
     re.compile(r"\\boxed\s*\{\s*(?:\\text\s*\{)?\s*\(?([A-D])\)?\s*\}?\s*\}"),
-    re.compile(r"\b(?:correct|right|best)\s+(?:answer|option|choice)\s+is\s*:?\s*[*\s$(]*"
-               r"(?:option\s+)?([A-D])\b", re.I),
+    re.compile(
+        r"\b(?:correct|right|best)\s+(?:answer|option|choice)\s+is\s*:?\s*[*\s$(]*"
+        r"(?:option\s+)?([A-D])\b",
+        re.I,
+    ),
 )
 LONE = re.compile(r"^\W*([A-D])\W*$")
 COLUMNS = ("model", "question", "text", "key")
@@ -75,12 +78,20 @@ def score_replies(replies: pd.DataFrame, extract=lenient_answer) -> pd.DataFrame
     _check(replies)
     said, terminal = replies["text"].map(extract), replies["text"].map(strict_answer)
     right, right_strict = said == replies["key"], terminal == replies["key"]
-    table = pd.DataFrame({"n": 1, "correct": right, "void": said.isna(), "strict_correct": right_strict,
-                          "questionable": right & ~right_strict}).astype(int)
+    table = pd.DataFrame(
+        {
+            "n": 1,
+            "correct": right,
+            "void": said.isna(),
+            "strict_correct": right_strict,
+            "questionable": right & ~right_strict,
+        }
+    ).astype(int)
     table = table.groupby(replies["model"], sort=False).sum()
     table["accuracy"] = 100 * table["correct"] / table["n"]
-    table["accuracy_given"] = 100 * table["correct"] / (
-        table["n"] - table["void"]).where(table["n"] > table["void"])
+    table["accuracy_given"] = (
+        100 * table["correct"] / (table["n"] - table["void"]).where(table["n"] > table["void"])
+    )
     table["strict"] = 100 * table["strict_correct"] / table["n"]
     return table
 
@@ -103,13 +114,21 @@ def merge_stages(first: pd.DataFrame, second: pd.DataFrame) -> tuple[pd.DataFram
         model, question = again[wrong][0]
         raise MetanymError(
             f"{model} was asked question {question} again although its first reply had an answer: only "
-                           "void replies may be re-asked")
+            "void replies may be re-asked"
+        )
     kept = first[~(void & pd.MultiIndex.from_frame(first[key]).isin(again))]
     patched = pd.concat([kept, second], ignore_index=True).sort_values(key, kind="stable", ignore_index=True)
     before, retried, after = score_replies(first), score_replies(second), score_replies(patched)
-    report = pd.DataFrame({"voids": before["void"], "retried": retried["n"], "rescued": retried["correct"],
-                           "residual": after["void"], "accuracy_first": before["accuracy_given"],
-                           "accuracy_retried": retried["accuracy_given"]}).reindex(before.index)
+    report = pd.DataFrame(
+        {
+            "voids": before["void"],
+            "retried": retried["n"],
+            "rescued": retried["correct"],
+            "residual": after["void"],
+            "accuracy_first": before["accuracy_given"],
+            "accuracy_retried": retried["accuracy_given"],
+        }
+    ).reindex(before.index)
     counts = ["retried", "rescued"]
     report[counts] = report[counts].fillna(0).astype(int)
     return patched, report
@@ -133,15 +152,29 @@ def audit(replies: pd.DataFrame, published: pd.Series | None = None) -> pd.DataF
     scores = score_replies(replies)
     letters = replies.groupby("question")["key"].nunique()
     balance = key_balance(replies.drop_duplicates("question")["key"])
-    leaks = replies["prompt"].str.contains(r"\bkey\b|\bcorrect answer\b",
-                                           case=False).sum() if "prompt" in replies else 0
-    rows = [("one key for each question in every model's record", bool((letters == 1).all()),
-             f"{int((letters > 1).sum())} of {len(letters)} questions with two keys"),
-            ("every model got every question", bool((scores["n"] == len(letters)).all()),
-             f"{len(letters)} questions"),
-            ("the key is balanced", balance.p > 0.05,
-             f"{balance.counts}, chi2 {balance.chi2:.2f}, p {balance.p:.2f}"),
-            ("no key enters a prompt", leaks == 0, f"{leaks} prompts that speak of a key")]
+    leaks = (
+        replies["prompt"].str.contains(r"\bkey\b|\bcorrect answer\b", case=False).sum()
+        if "prompt" in replies
+        else 0
+    )
+    rows = [
+        (
+            "one key for each question in every model's record",
+            bool((letters == 1).all()),
+            f"{int((letters > 1).sum())} of {len(letters)} questions with two keys",
+        ),
+        (
+            "every model got every question",
+            bool((scores["n"] == len(letters)).all()),
+            f"{len(letters)} questions",
+        ),
+        (
+            "the key is balanced",
+            balance.p > 0.05,
+            f"{balance.counts}, chi2 {balance.chi2:.2f}, p {balance.p:.2f}",
+        ),
+        ("no key enters a prompt", leaks == 0, f"{leaks} prompts that speak of a key"),
+    ]
     if published is not None:
         wrong = [name for name in scores.index if scores.at[name, "correct"] != published.get(name)]
         rows.append(("counts equal the published ones", not wrong, ", ".join(wrong) or "all models"))
@@ -160,4 +193,5 @@ def _check(replies: pd.DataFrame) -> None:
     if wrong.any():
         raise MetanymError(
             f"question {replies[wrong].iloc[0]['question']}: key {replies[wrong].iloc[0]['key']!r} is no "
-                           "letter from A to D")
+            "letter from A to D"
+        )

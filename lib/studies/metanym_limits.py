@@ -30,14 +30,16 @@ def axis_matrix(game: Game, axis: str) -> np.ndarray:
 
 
 def authority(game: Game, axes=SUBJECTIVE, fill=7.0) -> pd.DataFrame:
-    """Peer centrality on each subjective axis (A.7): evaluators x axes, clamped loadings of one SVD an axis.
-    """
-    return pd.DataFrame({axis: spectral.two_sided(axis_matrix(game, axis), fill).loadings for axis in axes},
-                        index=list(game.evaluators))
+    """Peer centrality on each subjective axis (A.7): evaluators x axes, clamped loadings of one SVD an axis."""
+    return pd.DataFrame(
+        {axis: spectral.two_sided(axis_matrix(game, axis), fill).loadings for axis in axes},
+        index=list(game.evaluators),
+    )
 
 
-def authority_total(game: Game, council, table: pd.DataFrame | None = None,
-                    combine=np.median, fill=7.0) -> pd.DataFrame:
+def authority_total(
+    game: Game, council, table: pd.DataFrame | None = None, combine=np.median, fill=7.0
+) -> pd.DataFrame:
     """The table of ratings with authority in place of consistency in E^C: 7 f/f_a on each axis, combined over
     the axes.
 
@@ -55,7 +57,8 @@ def vendor_left_out(game: Game, vendors: dict) -> tuple[pd.DataFrame, pd.Series]
     """G^F with each vendor's judges removed (section 4.2): (portfolios x "all" and vendors, Spearman with
     "all").
 
-    vendors: {model: vendor}; NaN where a vendor's judges leave fewer than three behind. Raises MetanymError for an evaluator without a vendor.
+    vendors: {model: vendor}; NaN where a vendor's judges leave fewer than three behind.
+    Raises MetanymError for an evaluator without a vendor.
     """
     absent = [name for name in game.evaluators if name not in vendors]
     if absent:
@@ -64,10 +67,17 @@ def vendor_left_out(game: Game, vendors: dict) -> tuple[pd.DataFrame, pd.Series]
     owner = np.array([vendors[name] for name in game.evaluators])
     sets = {"all": np.ones(len(owner), bool)} | {vendor: owner != vendor for vendor in dict.fromkeys(owner)}
     few = np.full(ratings.shape[1], np.nan)
-    consensus = {name: spectral.two_sided(ratings[rows]).consensus if rows.sum() >= LEAST_JUDGES else few
-                 for name, rows in sets.items()}
-    table = pd.DataFrame({name: spectral.group_means(values, target_of, len(game.targets))
-                          for name, values in consensus.items()}, index=list(game.targets))
+    consensus = {
+        name: spectral.two_sided(ratings[rows]).consensus if rows.sum() >= LEAST_JUDGES else few
+        for name, rows in sets.items()
+    }
+    table = pd.DataFrame(
+        {
+            name: spectral.group_means(values, target_of, len(game.targets))
+            for name, values in consensus.items()
+        },
+        index=list(game.targets),
+    )
     ranks = pd.Series({name: float(spearman(table["all"], table[name])) for name in table if name != "all"})
     return table, ranks
 
@@ -77,8 +87,10 @@ def self_fill_check(game: Game) -> dict:
     greatest change of a loading, "rank": Spearman between the two orders}."""
     ratings, _ = factual_matrix(game)
     seven, own = (spectral.two_sided(ratings, fill).left for fill in (7.0, "row_mean"))
-    return {"loading": float(np.abs(seven - own).max()),
-            "rank": float(spearman(np.maximum(seven, 0), np.maximum(own, 0)))}
+    return {
+        "loading": float(np.abs(seven - own).max()),
+        "rank": float(spearman(np.maximum(seven, 0), np.maximum(own, 0))),
+    }
 
 
 def consensus_gap(game: Game) -> dict:
@@ -90,14 +102,14 @@ def consensus_gap(game: Game) -> dict:
     axis = spectral.two_sided(ratings)
     weight = axis.loadings[:, None] * ~np.isnan(ratings)
     plain = (weight * np.nan_to_num(ratings)).sum(axis=0) / weight.sum(axis=0)
-    one, other = (spectral.group_means(values, target_of, len(game.targets))
-                  for values in (axis.consensus, plain))
+    one, other = (
+        spectral.group_means(values, target_of, len(game.targets)) for values in (axis.consensus, plain)
+    )
     return {"deviation": float(np.abs(one - other).max()), "r": float(correlation(one, other))}
 
 
 def null_ratios(game: Game, *, B: int, rng: np.random.Generator) -> dict:
-    """sigma1 and sigma2 over the 95th percentile of their permutation null (A.6): {"sigma1": …, "sigma2": …}.
-    """
+    """sigma1 and sigma2 over the 95th percentile of their permutation null (A.6): {"sigma1": …, "sigma2": …}."""
     ratings, _ = factual_matrix(game)
     edge = np.percentile(spectral.sigma_null(ratings, rng, B), 95, axis=0)
     sigma = spectral.two_sided(ratings).sigma
@@ -131,8 +143,9 @@ def consensus_judge(game: Game, share: float, *, B: int, rng: np.random.Generato
     return spectral.anchored(np.maximum(left, 0), game.anchor_index)[:, size]
 
 
-def planted(skill, standing, rng: np.random.Generator, *, B: int, noise=1.0, bias=0.0, bloc=(),
-            leniency=0.5) -> np.ndarray:
+def planted(
+    skill, standing, rng: np.random.Generator, *, B: int, noise=1.0, bias=0.0, bloc=(), leniency=0.5
+) -> np.ndarray:
     """Ratings[b, judge, item] with a planted truth: level + skill x standing (+ bias of a bloc) + noise, as
     whole numbers 1-10.
 
@@ -146,8 +159,9 @@ def planted(skill, standing, rng: np.random.Generator, *, B: int, noise=1.0, bia
     private[list(bloc)] = bias
     shared = rng.standard_normal((B, 1, len(standing)))
     level = 6 + leniency * rng.standard_normal((B, len(skill), 1))
-    ratings = level + skill[:, None] * standing + private[:,
-                                                          None] * shared + noise * rng.standard_normal(shape)
+    ratings = (
+        level + skill[:, None] * standing + private[:, None] * shared + noise * rng.standard_normal(shape)
+    )
     return np.clip(np.rint(ratings), 1, 10)
 
 
@@ -160,12 +174,16 @@ def axis_recovery(ratings, standing) -> dict:
     left = left * np.where(left.sum(axis=1, keepdims=True) < 0, -1.0, 1.0)
     right = (left[:, None, :] @ centred)[:, 0]
     sigma = np.sqrt(np.maximum(values[:, :-3:-1], 1e-12))
-    return {"gap": sigma[:, 0] / sigma[:, 1], "truth": correlation(right, np.asarray(standing, dtype=float)),
-            "loading": np.maximum(left, 0)}
+    return {
+        "gap": sigma[:, 0] / sigma[:, 1],
+        "truth": correlation(right, np.asarray(standing, dtype=float)),
+        "loading": np.maximum(left, 0),
+    }
 
 
-def identification_power(judges, items, *, competence: float, B: int, rng: np.random.Generator,
-                         noise=1.0) -> pd.DataFrame:
+def identification_power(
+    judges, items, *, competence: float, B: int, rng: np.random.Generator, noise=1.0
+) -> pd.DataFrame:
     """How many judges and items make the axis clear: a row a pair (n_judges, n_items, gap, passes, truth,
     skill).
 
@@ -180,9 +198,16 @@ def identification_power(judges, items, *, competence: float, B: int, rng: np.ra
             standing = skewed_standing(n_items, rng)
             found = axis_recovery(planted(skill, standing, rng, B=B, noise=noise), standing)
             order = correlation(average_ranks(found["loading"]), average_ranks(skill))
-            rows.append({"n_judges": n_judges, "n_items": n_items, "gap": found["gap"].mean(),
-                         "passes": (found["gap"] >= 2).mean(), "truth": np.nanmean(found["truth"]),
-                         "skill": np.nanmean(order)})
+            rows.append(
+                {
+                    "n_judges": n_judges,
+                    "n_items": n_items,
+                    "gap": found["gap"].mean(),
+                    "passes": (found["gap"] >= 2).mean(),
+                    "truth": np.nanmean(found["truth"]),
+                    "skill": np.nanmean(order),
+                }
+            )
     return pd.DataFrame(rows)
 
 
@@ -192,8 +217,17 @@ def skewed_standing(n_items: int, rng: np.random.Generator) -> np.ndarray:
     return (raw - raw.mean()) / raw.std()
 
 
-def bloc_curve(n_judges: int, bloc_sizes, biases, *, competence: float, n_items: int, B: int,
-               rng: np.random.Generator, noise=1.0) -> pd.DataFrame:
+def bloc_curve(
+    n_judges: int,
+    bloc_sizes,
+    biases,
+    *,
+    competence: float,
+    n_items: int,
+    B: int,
+    rng: np.random.Generator,
+    noise=1.0,
+) -> pd.DataFrame:
     """When consensus misleads: every judge sees the truth with skill `competence`, a bloc shares one private
     bias.
 
@@ -206,12 +240,21 @@ def bloc_curve(n_judges: int, bloc_sizes, biases, *, competence: float, n_items:
     standing = skewed_standing(n_items, rng)
     for size in bloc_sizes:
         for bias in biases:
-            ratings = planted(np.full(n_judges, competence), standing, rng, B=B, noise=noise, bias=bias,
-                              bloc=range(size))
+            ratings = planted(
+                np.full(n_judges, competence), standing, rng, B=B, noise=noise, bias=bias, bloc=range(size)
+            )
             found = axis_recovery(ratings, standing)
             wrong = (found["gap"] >= 2) & (found["truth"] < 0.7)
             weight = found["loading"][:, :size].sum(axis=1) / found["loading"].sum(axis=1)
-            rows.append({"bloc": size, "bias": bias, "gap": found["gap"].mean(),
-                         "passes": (found["gap"] >= 2).mean(),
-                         "truth": found["truth"].mean(), "misled": wrong.mean(), "weight": weight.mean()})
+            rows.append(
+                {
+                    "bloc": size,
+                    "bias": bias,
+                    "gap": found["gap"].mean(),
+                    "passes": (found["gap"] >= 2).mean(),
+                    "truth": found["truth"].mean(),
+                    "misled": wrong.mean(),
+                    "weight": weight.mean(),
+                }
+            )
     return pd.DataFrame(rows)

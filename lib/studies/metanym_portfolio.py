@@ -15,15 +15,26 @@ from lib.studies.metanym import N_ARCHETYPES, MetanymError
 N_CONTEXTS = 5
 CARRIED = 0.8  # least share of the template's fixed words that a mechanical form (a) carries over
 SLOT = re.compile(r"\[([A-Z][A-Za-z0-9 _/&'-]*)\]")
-PROPOSAL = re.compile(r"^#{1,6}\s*(?:\d+[.)]\s*)?Archetype Proposal(?:\s*\d+)?\s*[:—–-]\s*(.+?)\s*#*$",
-                      re.I | re.M)
+PROPOSAL = re.compile(
+    r"^#{1,6}\s*(?:\d+[.)]\s*)?Archetype Proposal(?:\s*\d+)?\s*[:—–-]\s*(.+?)\s*#*$", re.I | re.M
+)
 FORM = re.compile(r"^[ \t>*-]*\**\s*Form \(?([ab])\)?\**(?P<rest>.*)$", re.I | re.M)
 HEADING = re.compile(r"^(?:#{2,6}\s+(.+?)\s*#*|\*\*(?!Form)([^*\n]{2,80}?)\*\*:?)\s*$", re.M)
 JUSTIFICATION = re.compile(r"^[ \t*]*Justification:\**\s*(.+)$", re.I | re.M)
-IRREGULAR = {"mice": "mouse", "children": "child", "people": "person", "men": "man", "women": "woman",
-             "feet": "foot",
-             "teeth": "tooth", "geese": "goose", "lives": "life", "leaves": "leaf", "wolves": "wolf",
-             "data": "datum"}
+IRREGULAR = {
+    "mice": "mouse",
+    "children": "child",
+    "people": "person",
+    "men": "man",
+    "women": "woman",
+    "feet": "foot",
+    "teeth": "tooth",
+    "geese": "goose",
+    "lives": "life",
+    "leaves": "leaf",
+    "wolves": "wolf",
+    "data": "datum",
+}
 
 
 @dataclass(frozen=True)
@@ -74,18 +85,22 @@ def parse_portfolio(text: str) -> Portfolio:
     """
     heads = list(PROPOSAL.finditer(text or ""))
     if not heads:
-        raise MetanymError("no portfolio here: each archetypal context should begin with "
-                           "`## Archetype Proposal: <short name>`")
+        raise MetanymError(
+            "no portfolio here: each archetypal context should begin with "
+            "`## Archetype Proposal: <short name>`"
+        )
     ends = [head.start() for head in heads[1:]] + [len(text)]
-    return Portfolio(tuple(_archetype(_plain(head[1]), text[head.end():end])
-                           for head, end in zip(heads, ends)))
+    return Portfolio(
+        tuple(_archetype(_plain(head[1]), text[head.end() : end]) for head, end in zip(heads, ends))
+    )
 
 
 def _archetype(name: str, body: str) -> Archetype:
     table_lines, start = _first_table(body)
     if not table_lines:
         raise MetanymError(
-            f"archetype {name!r}: has no metanym table (Markdown, a row a slot, a column a domain)")
+            f"archetype {name!r}: has no metanym table (Markdown, a row a slot, a column a domain)"
+        )
     template = _template(body[:start])
     if not template:
         raise MetanymError(f"archetype {name!r}: has no context-template with [SLOT] places before its table")
@@ -140,14 +155,19 @@ def _contexts(body: str) -> tuple:
         if mark[1].lower() != "a" or following is None or following[1].lower() != "b":
             continue
         end = marks[place + 2].start() if place + 2 < len(marks) else len(body)
-        tail = body[following.end():end]
+        tail = body[following.end() : end]
         stop = HEADING.search(tail)
-        tail = tail[:stop.start()] if stop else tail
+        tail = tail[: stop.start()] if stop else tail
         reason = JUSTIFICATION.search(tail)
-        form_b = tail[:reason.start()] if reason else tail
-        contexts.append(Context(_domain(body[:mark.start()]),
-                                _form(mark["rest"], body[mark.end():following.start()]),
-                                _form(following["rest"], form_b), _plain(reason[1]) if reason else ""))
+        form_b = tail[: reason.start()] if reason else tail
+        contexts.append(
+            Context(
+                _domain(body[: mark.start()]),
+                _form(mark["rest"], body[mark.end() : following.start()]),
+                _form(following["rest"], form_b),
+                _plain(reason[1]) if reason else "",
+            )
+        )
     return tuple(contexts)
 
 
@@ -189,8 +209,9 @@ def check_portfolio(portfolio: Portfolio) -> list[Check]:
     found = []
     names = [archetype.name.lower() for archetype in portfolio.archetypes]
     if len(names) != N_ARCHETYPES:
-        found.append(Check("archetypes", "portfolio",
-                           f"{len(names)} archetypal contexts, asked were {N_ARCHETYPES}"))
+        found.append(
+            Check("archetypes", "portfolio", f"{len(names)} archetypal contexts, asked were {N_ARCHETYPES}")
+        )
     for name in dict.fromkeys(name for name in names if names.count(name) > 1):
         found.append(Check("repeated", "portfolio", f"two archetypal contexts are called {name!r}"))
     for archetype in portfolio.archetypes:
@@ -202,8 +223,10 @@ def check_portfolio(portfolio: Portfolio) -> list[Check]:
 
 def _check_counts(archetype: Archetype) -> list[Check]:
     found = []
-    for code, number, what in (("contexts", len(archetype.contexts), "parallel contexts"),
-                               ("domains", len(archetype.domains), "domains in the metanym table")):
+    for code, number, what in (
+        ("contexts", len(archetype.contexts), "parallel contexts"),
+        ("domains", len(archetype.domains), "domains in the metanym table"),
+    ):
         if number != N_CONTEXTS:
             found.append(Check(code, archetype.name, f"{number} {what}, asked were {N_CONTEXTS}"))
     for slot, row in archetype.table.items():
@@ -220,8 +243,10 @@ def _check_slots(archetype: Archetype) -> list[Check]:
         code = "plural" if other else "slots"
         said = f"is a second spelling of [{other}]" if other else "is in the template and not in the table"
         found.append(Check(code, archetype.name, f"[{slot}] {said}"))
-    found += [Check("slots", archetype.name, f"[{slot}] is in the table and not in the template")
-              for slot in sorted(table - template)]
+    found += [
+        Check("slots", archetype.name, f"[{slot}] is in the table and not in the template")
+        for slot in sorted(table - template)
+    ]
     return found
 
 
@@ -229,8 +254,13 @@ def _check_form(archetype: Archetype, context: Context) -> list[Check]:
     where = f"{archetype.name} / {context.domain}"
     column = match_domain(context.domain, archetype.domains)
     if column is None:
-        return [Check("domain", where, f"no column of the metanym table has this name; there are "
-                                       f"{', '.join(archetype.domains)}")]
+        return [
+            Check(
+                "domain",
+                where,
+                f"no column of the metanym table has this name; there are {', '.join(archetype.domains)}",
+            )
+        ]
     found = []
     left = SLOT.findall(context.form_a)
     if left:
@@ -238,9 +268,14 @@ def _check_form(archetype: Archetype, context: Context) -> list[Check]:
     metanyms = {slot: archetype.table.get(slot, {}).get(column, "") for slot in archetype.slots}
     carried, unused = substitution(archetype.template, metanyms, context.form_a)
     if carried < CARRIED:
-        found.append(Check("carried", where,
-                           f"form (a) carries {carried:.0%} of the template's fixed words: it is a "
-                                             "rewrite, not a substitution"))
+        found.append(
+            Check(
+                "carried",
+                where,
+                f"form (a) carries {carried:.0%} of the template's fixed words: it is a "
+                "rewrite, not a substitution",
+            )
+        )
     if unused:
         found.append(Check("missing", where, f"form (a) does not use the metanym of {', '.join(unused)}"))
     return found
@@ -248,12 +283,14 @@ def _check_form(archetype: Archetype, context: Context) -> list[Check]:
 
 def match_domain(name: str, domains) -> str | None:
     """The table's column that a context's heading names (case and punctuation aside), or None."""
+
     def key(text):
         return re.sub(r"\W+", " ", text).strip().lower()
 
     exact = [domain for domain in domains if key(domain) == key(name)]
-    within = [domain
-              for domain in domains if key(domain) and (key(domain) in key(name) or key(name) in key(domain))]
+    within = [
+        domain for domain in domains if key(domain) and (key(domain) in key(name) or key(name) in key(domain))
+    ]
     return exact[0] if exact else within[0] if len(within) == 1 and key(name) else None
 
 
@@ -303,19 +340,25 @@ def shared_wording(first: str, second: str, n: int = 5) -> float:
     """Share of the first text's n-word runs that the second holds too (0 to 1): to recognise a copied
     template.
     """
+
     def runs(text):
         tokens = words(SLOT.sub(" ", text))
-        return {tuple(tokens[i:i + n]) for i in range(len(tokens) - n + 1)}
+        return {tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1)}
 
     mine = runs(first)
     return len(mine & runs(second)) / len(mine) if mine else 0.0
 
 
 def copied_templates(portfolio: Portfolio, archived: dict, bar: float = 0.5) -> list[Check]:
-    """Templates that repeat an archived portfolio's wording (section 3.4, contamination): {owner: Portfolio}.
-    """
-    return [Check("copied", archetype.name,
-                  f"shares {share:.0%} of its five-word runs with {other.name!r} of {owner}")
-            for archetype in portfolio.archetypes for owner, theirs in archived.items()
-            for other in theirs.archetypes
-            if (share := shared_wording(archetype.template, other.template)) >= bar]
+    """Templates that repeat an archived portfolio's wording (section 3.4, contamination): {owner: Portfolio}."""
+    return [
+        Check(
+            "copied",
+            archetype.name,
+            f"shares {share:.0%} of its five-word runs with {other.name!r} of {owner}",
+        )
+        for archetype in portfolio.archetypes
+        for owner, theirs in archived.items()
+        for other in theirs.archetypes
+        if (share := shared_wording(archetype.template, other.template)) >= bar
+    ]

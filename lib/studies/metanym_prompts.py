@@ -24,8 +24,10 @@ def template(name: str) -> str:
     """
     path = FOLDER / name
     if not path.is_file():
-        raise MetanymError(f"{shown(path)}: no such instrument; there are "
-                           f"{', '.join(sorted(p.name for p in FOLDER.iterdir() if p.name != 'README.md'))}")
+        raise MetanymError(
+            f"{shown(path)}: no such instrument; there are "
+            f"{', '.join(sorted(p.name for p in FOLDER.iterdir() if p.name != 'README.md'))}"
+        )
     return read_utf8(path, MetanymError, "an instrument")
 
 
@@ -42,9 +44,12 @@ def evaluation_prompt(target: str, reference: str, anchor: int) -> str:
     if not 1 <= int(anchor) <= 10:
         raise MetanymError(f"the anchor must lie on the rating scale, 1 to 10, not {anchor}")
     _check_text(target=target, reference=reference)
-    return _fill("evaluation_anchored.md", ANCHOR_SCORE=str(int(anchor)),
-                 REFERENCE_SUBMISSION=reference.strip(),
-                 TARGET_SUBMISSION=target.strip())
+    return _fill(
+        "evaluation_anchored.md",
+        ANCHOR_SCORE=str(int(anchor)),
+        REFERENCE_SUBMISSION=reference.strip(),
+        TARGET_SUBMISSION=target.strip(),
+    )
 
 
 def raw_prompt(submissions: dict) -> str:
@@ -52,8 +57,9 @@ def raw_prompt(submissions: dict) -> str:
     if not submissions:
         raise MetanymError("a batch needs at least one submission")
     _check_text(**{str(name): text for name, text in submissions.items()})
-    batch = "\n\n---\n\n".join(f"### Submission {name}\n\n{text.strip()}"
-                               for name, text in submissions.items())
+    batch = "\n\n---\n\n".join(
+        f"### Submission {name}\n\n{text.strip()}" for name, text in submissions.items()
+    )
     return _fill("evaluation_unanchored.md", SUBMISSIONS=batch)
 
 
@@ -73,8 +79,10 @@ def unanchored_form(anchored: str) -> str:
     """
     for change in yaml.safe_load(template("unanchored_changes.yaml")):
         if change["from"] not in anchored:
-            raise MetanymError(f"unanchored_changes.yaml, item {change['item']}: the passage "
-                               f"{change['from'][:40]!r}… does not occur in the anchored form")
+            raise MetanymError(
+                f"unanchored_changes.yaml, item {change['item']}: the passage "
+                f"{change['from'][:40]!r}… does not occur in the anchored form"
+            )
         anchored = anchored.replace(change["from"], change["to"])
     return anchored
 
@@ -89,11 +97,12 @@ def _fill(name: str, **places) -> str:
             return "".join(parts) + rest
         at, place = min(found)
         parts += [rest[:at], places[place]]
-        rest = rest[at + len(place) + 2:]
+        rest = rest[at + len(place) + 2 :]
 
 
 def _check_text(**texts) -> None:
     for name, text in texts.items():
         if not text or not text.strip():
             raise MetanymError(
-                f"the portfolio {name!r} is empty: it was never generated or its reply was void")
+                f"the portfolio {name!r} is empty: it was never generated or its reply was void"
+            )

@@ -61,12 +61,15 @@ def read_table(path, *, roster=None, spelling=None, strict: bool = True, run: in
     except (OSError, ValueError) as error:
         raise MetanymError(f"{shown(path)}: not a readable table of ratings ({error})") from None
     lines = np.arange(len(frame)) + 2
-    found = {name: next((alias for alias in names if alias in frame.columns), None)
-             for name, names in ALIASES.items()}
+    found = {
+        name: next((alias for alias in names if alias in frame.columns), None)
+        for name, names in ALIASES.items()
+    }
     absent = [name for name, column in found.items() if column is None and name != "run"]
     if absent:
         raise MetanymError(
-            f"{shown(path)}: has no column for {absent[0]!r} (looked for {', '.join(ALIASES[absent[0]])})")
+            f"{shown(path)}: has no column for {absent[0]!r} (looked for {', '.join(ALIASES[absent[0]])})"
+        )
     tidy = pd.DataFrame({name: frame[column] for name, column in found.items() if column is not None})
     if "run" not in tidy:
         tidy["run"] = run
@@ -89,10 +92,14 @@ def _check_names(names: pd.Series, roster, path, lines) -> None:
     if wrong.any():
         at = int(np.flatnonzero(wrong)[0])
         near = difflib.get_close_matches(str(names.iloc[at]), list(roster), n=1)
-        hint = (f"did you mean {near[0]!r} (see `spelling` in params/metanym.yaml)?" if near
-                else f"it has {', '.join(roster)}")
+        hint = (
+            f"did you mean {near[0]!r} (see `spelling` in params/metanym.yaml)?"
+            if near
+            else f"it has {', '.join(roster)}"
+        )
         raise MetanymError(
-            f"{shown(path)}, line {lines[at]}: {names.name} {names.iloc[at]!r} is not on the roster; {hint}")
+            f"{shown(path)}, line {lines[at]}: {names.name} {names.iloc[at]!r} is not on the roster; {hint}"
+        )
 
 
 def _scores(values: pd.Series, name: str, path, lines) -> pd.Series:
@@ -103,7 +110,8 @@ def _scores(values: pd.Series, name: str, path, lines) -> pd.Series:
         at = int(np.flatnonzero(wrong)[0])
         raise MetanymError(
             f"{shown(path)}, line {lines[at]}: {name} is {values.iloc[at]}; a rating is a whole number from "
-                           "1 to 10 (0: a placeholder, empty: missing)")
+            "1 to 10 (0: a placeholder, empty: missing)"
+        )
     return numbers.astype(float)
 
 
@@ -112,13 +120,15 @@ def _whole(values: pd.Series, name: str, path, lines) -> pd.Series:
     wrong = numbers.isna() | (numbers % 1 != 0) | (numbers < 1)
     if wrong.any():
         at = int(np.flatnonzero(wrong)[0])
-        raise MetanymError(f"{shown(path)}, line {lines[at]}: {name} is {values.iloc[at]!r}; should be a whole "
-                           "number from 1")
+        raise MetanymError(
+            f"{shown(path)}, line {lines[at]}: {name} is {values.iloc[at]!r}; should be a whole number from 1"
+        )
     return numbers.astype(int)
 
 
-def read_folder(folder, *, anchors: dict, roster=None, spelling=None,
-                run: int = 1) -> tuple[pd.DataFrame, pd.DataFrame]:
+def read_folder(
+    folder, *, anchors: dict, roster=None, spelling=None, run: int = 1
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Ratings from the authors' layout: `<sub-folder>/eval_<evaluator>_x_<target>.json`, each an API reply
     whose `Messages[0].Message.Content` ends with the judge's block.
 
@@ -155,8 +165,9 @@ def reply_text(path) -> str:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
         text = content["Messages"][0]["Message"]["Content"]
     except (OSError, ValueError, LookupError, TypeError) as error:
-        raise MetanymError(f"{shown(path)}: not an API reply with Messages[0].Message.Content "
-                           f"({type(error).__name__})") from None
+        raise MetanymError(
+            f"{shown(path)}: not an API reply with Messages[0].Message.Content ({type(error).__name__})"
+        ) from None
     if not isinstance(text, str):
         raise MetanymError(f"{shown(path)}: Messages[0].Message.Content is not text")
     return text
@@ -171,11 +182,14 @@ def oddities(frame: pd.DataFrame) -> pd.DataFrame:
     unit = list(KEYS[:-1])
     scores = frame[list(SCORES[:-1])].to_numpy(dtype=float)
     size = frame.groupby(unit)["archetype"].transform("count").to_numpy()
-    kinds = {"fewer than four archetypes": size < 4, "four archetypes": size == 4,
-             "six archetypes": size == 6,
-             "an archetype rated 1 throughout": (scores == 1).all(axis=1),
-             "an archetype rated 0 throughout": (scores == 0).all(axis=1),
-             "an empty archetype": np.isnan(scores).all(axis=1)}
+    kinds = {
+        "fewer than four archetypes": size < 4,
+        "four archetypes": size == 4,
+        "six archetypes": size == 6,
+        "an archetype rated 1 throughout": (scores == 1).all(axis=1),
+        "an archetype rated 0 throughout": (scores == 0).all(axis=1),
+        "an empty archetype": np.isnan(scores).all(axis=1),
+    }
     rows = []
     for kind, mask in kinds.items():
         hits = frame[mask].drop_duplicates(unit)

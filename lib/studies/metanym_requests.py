@@ -1,5 +1,4 @@
-"""What the game asks: requests for portfolios, un-anchored batches, anchored evaluations, and the keyed test.
-"""
+"""What the game asks: requests for portfolios, un-anchored batches, anchored evaluations, and the keyed test."""
 
 import pandas as pd
 
@@ -14,9 +13,13 @@ def generation_requests(p) -> list[Request]:
 
     `p` holds players, runs, seed, temperature, max_tokens. Tags: run, model.
     """
-    return [_request(p, name, generation_prompt(), p.max_tokens, seed=p.seed + run, sample=run - 1, run=run,
-                     model=name)
-            for run in p.runs for name in p.players]
+    return [
+        _request(
+            p, name, generation_prompt(), p.max_tokens, seed=p.seed + run, sample=run - 1, run=run, model=name
+        )
+        for run in p.runs
+        for name in p.players
+    ]
 
 
 def raw_requests(p, portfolios: pd.DataFrame) -> list[Request]:
@@ -44,17 +47,27 @@ def judge_requests(p, portfolios: pd.DataFrame) -> list[Request]:
     reference = portfolio_texts(portfolios, first).get(p.anchor_model)
     if reference is None:
         raise MetanymError(
-            f"the anchor model {p.anchor_model} has no portfolio in run {first}: nothing can be pinned")
+            f"the anchor model {p.anchor_model} has no portfolio in run {first}: nothing can be pinned"
+        )
     requests = []
     for run in p.runs:
         texts = portfolio_texts(portfolios, run)
-        for anchor in (p.anchors if run == first else [p.production]):
+        for anchor in p.anchors if run == first else [p.production]:
             for judge in p.players:
                 for target, text in texts.items():
                     if target not in (judge, p.anchor_model):
-                        requests.append(_request(p, judge, evaluation_prompt(text, reference, anchor),
-                                                 p.judge_max_tokens,
-                                                 run=run, anchor=anchor, evaluator=judge, target=target))
+                        requests.append(
+                            _request(
+                                p,
+                                judge,
+                                evaluation_prompt(text, reference, anchor),
+                                p.judge_max_tokens,
+                                run=run,
+                                anchor=anchor,
+                                evaluator=judge,
+                                target=target,
+                            )
+                        )
     return requests
 
 
@@ -69,8 +82,11 @@ def exam_requests(p, questions, cap: int, only=None) -> list[Request]:
     for index, entry in enumerate(questions):
         options, key = shuffled_options(index, entry["options"], p.exam_seed)
         prompt = gpqa_prompt(entry["question"], options)
-        requests += [_request(p, name, prompt, cap, model=name, question=index, key=key) for name in p.players
-                     if only is None or (name, index) in only]
+        requests += [
+            _request(p, name, prompt, cap, model=name, question=index, key=key)
+            for name in p.players
+            if only is None or (name, index) in only
+        ]
     return requests
 
 
@@ -81,5 +97,12 @@ def portfolio_texts(portfolios: pd.DataFrame, run: int) -> dict:
 
 
 def _request(p, name, prompt, max_tokens, *, seed=None, sample=0, **tag) -> Request:
-    return Request(p.players[name]["slug"], [{"role": "user", "content": prompt}], temperature=p.temperature,
-                   max_tokens=max_tokens, seed=p.seed if seed is None else seed, sample=sample, tag=tag)
+    return Request(
+        p.players[name]["slug"],
+        [{"role": "user", "content": prompt}],
+        temperature=p.temperature,
+        max_tokens=max_tokens,
+        seed=p.seed if seed is None else seed,
+        sample=sample,
+        tag=tag,
+    )

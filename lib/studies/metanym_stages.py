@@ -52,8 +52,10 @@ def play(p, *, source: str, profile: str = "demo", out="build/lab") -> Stage:
         return Stage(pd.DataFrame(columns=PORTFOLIO))
     requests = generation_requests(p)
     replies, report = _ask(requests, "playing", parse_portfolio, p, source, profile, out)
-    rows = [{**request.tag, "text": reply.text, "void": reply.void_reason or ""}
-            for request, reply in zip(requests, replies)]
+    rows = [
+        {**request.tag, "text": reply.text, "void": reply.void_reason or ""}
+        for request, reply in zip(requests, replies)
+    ]
     return Stage(pd.DataFrame(rows, columns=PORTFOLIO), report, _voids(requests, replies))
 
 
@@ -63,12 +65,22 @@ def raw_pass(p, portfolios, *, source: str, profile: str = "demo", out="build/la
         return Stage(pd.DataFrame(columns=[*KEYS, *SCORES]))
     requests = raw_requests(p, portfolios)
     expected = {request.key: list(request.tag["ids"]) for request in requests}
-    replies, report = _ask(requests, "un-anchored pass", lambda text: parse_batch(text, []), p, source,
-                           profile, out,
-                           every=lambda request, text: parse_batch(text, expected[request.key]))
-    parts = [evaluation.rows(min(p.runs), 0, request.tag["evaluator"], request.tag["ids"][key])
-             for request, reply in zip(requests, replies) if reply.valid
-             for key, evaluation in parse_batch(reply.text, request.tag["ids"]).items()]
+    replies, report = _ask(
+        requests,
+        "un-anchored pass",
+        lambda text: parse_batch(text, []),
+        p,
+        source,
+        profile,
+        out,
+        every=lambda request, text: parse_batch(text, expected[request.key]),
+    )
+    parts = [
+        evaluation.rows(min(p.runs), 0, request.tag["evaluator"], request.tag["ids"][key])
+        for request, reply in zip(requests, replies)
+        if reply.valid
+        for key, evaluation in parse_batch(reply.text, request.tag["ids"]).items()
+    ]
     return Stage(_joined(parts), report, _voids(requests, replies))
 
 
@@ -79,17 +91,18 @@ def judge(p, portfolios, *, source: str, profile: str = "demo", out="build/lab",
     if source == "archive":
         return Stage(load_archive(list(p.players), p.spelling, p.strict, mirror))
     requests = judge_requests(p, portfolios)
-    replies, report = _ask(requests, "judging", lambda text: parse_evaluation(text, p.min_archetypes), p,
-                           source, profile,
-                           out)
+    replies, report = _ask(
+        requests, "judging", lambda text: parse_evaluation(text, p.min_archetypes), p, source, profile, out
+    )
     parts, notes = [], []
     for request, reply in zip(requests, replies):
         if reply.valid:
             evaluation = reply.parsed
             notes += [*evaluation.notes, *(["prose and block differ"] if evaluation.disagreements else [])]
             parts.append(evaluation.rows(**request.tag))
-    return Stage(_joined(parts), report, _voids(requests, replies),
-                 pd.Series(notes, dtype=object).value_counts())
+    return Stage(
+        _joined(parts), report, _voids(requests, replies), pd.Series(notes, dtype=object).value_counts()
+    )
 
 
 def exam(p, questions, *, source: str, profile: str = "demo", out="build/lab") -> tuple[Stage, pd.DataFrame]:
@@ -101,9 +114,15 @@ def exam(p, questions, *, source: str, profile: str = "demo", out="build/lab") -
     for cap in p.exam_tokens:
         requests = exam_requests(p, questions, cap, only)
         replies, report = _ask(requests, f"keyed test, {cap} tokens", None, p, source, profile, out)
-        tables.append(pd.DataFrame([{**request.tag, "text": reply.raw or "",
-                                     "prompt": request.messages[0]["content"]}
-                                    for request, reply in zip(requests, replies)], columns=EXAM))
+        tables.append(
+            pd.DataFrame(
+                [
+                    {**request.tag, "text": reply.raw or "", "prompt": request.messages[0]["content"]}
+                    for request, reply in zip(requests, replies)
+                ],
+                columns=EXAM,
+            )
+        )
         reports.append(report)
         void = tables[0]["text"].map(lenient_answer).isna()
         only = set(zip(tables[0].loc[void, "model"], tables[0].loc[void, "question"]))
@@ -121,11 +140,16 @@ def planned(p, out: Path) -> dict:
     path = out / "metanym" / "portfolios.jsonl"
     there = read_portfolios(path) if path.is_file() else pd.DataFrame(columns=PORTFOLIO)
     written = {(row.run, row.model): row.text for row in there.itertuples() if row.text}
-    table = pd.DataFrame([(run, name, written.get((run, name), USUAL_PORTFOLIO), "")
-                          for run in p.runs for name in p.players], columns=PORTFOLIO)
-    return {"playing": generation_requests(p), "un-anchored pass": raw_requests(p, table),
-            "judging": judge_requests(p, table),
-            "keyed test": exam_requests(p, exam_questions(p.n_questions), p.exam_tokens[0])}
+    table = pd.DataFrame(
+        [(run, name, written.get((run, name), USUAL_PORTFOLIO), "") for run in p.runs for name in p.players],
+        columns=PORTFOLIO,
+    )
+    return {
+        "playing": generation_requests(p),
+        "un-anchored pass": raw_requests(p, table),
+        "judging": judge_requests(p, table),
+        "keyed test": exam_requests(p, exam_questions(p.n_questions), p.exam_tokens[0]),
+    }
 
 
 def exam_questions(n: int) -> list:
@@ -155,8 +179,14 @@ def load_game(ratings, p) -> Game:
     """
     table = read_table(ratings, roster=list(p.players)) if ratings else demo_ratings()[1]
     targets = [name for name in p.players if name != p.anchor_model]
-    game = build_game(table, anchor_model=p.anchor_model, evaluators=list(p.players), targets=targets,
-                      production=p.production, zeros=p.zeros)
+    game = build_game(
+        table,
+        anchor_model=p.anchor_model,
+        evaluators=list(p.players),
+        targets=targets,
+        production=p.production,
+        zeros=p.zeros,
+    )
     check_scale(game)
     return game
 
@@ -179,11 +209,22 @@ def read_portfolios(path) -> pd.DataFrame:
 def _ask(requests, label, parse, p, source, profile, out, every=None):
     """(replies, report); `every` parses with the request at hand where one parse does not fit all."""
     if source == IN_PROCESS:
-        return [_in_process(request, every or (lambda _, text: parse(text) if parse else text),
-                            p.retries_on_invalid)
-                for request in requests], None
-    return ask_all("metanym", requests, label, source=source, profile=profile, out=out, parse=parse,
-                   retries_on_invalid=p.retries_on_invalid)
+        return [
+            _in_process(
+                request, every or (lambda _, text: parse(text) if parse else text), p.retries_on_invalid
+            )
+            for request in requests
+        ], None
+    return ask_all(
+        "metanym",
+        requests,
+        label,
+        source=source,
+        profile=profile,
+        out=out,
+        parse=parse,
+        retries_on_invalid=p.retries_on_invalid,
+    )
 
 
 def _in_process(request, parse, retries: int) -> Reply:
@@ -192,22 +233,33 @@ def _in_process(request, parse, retries: int) -> Reply:
     for attempt in range(retries + 1):
         text = respond(request.body(attempt)).text
         try:
-            return Reply(request.key, request, text, parse(request, text), (), None, request.model,
-                         attempts=attempt + 1,
-                         raw=text)
+            return Reply(
+                request.key,
+                request,
+                text,
+                parse(request, text),
+                (),
+                None,
+                request.model,
+                attempts=attempt + 1,
+                raw=text,
+            )
         except ValueError as error:
             reason = str(error) if isinstance(error, InvalidReply) else f"invalid: {error}"
     return Reply(request.key, request, "", None, (), reason, request.model, attempts=retries + 1, raw=text)
 
 
 def _joined(parts) -> pd.DataFrame:
-    return pd.concat(parts,
-                     ignore_index=True) if parts else pd.DataFrame(columns=[*KEYS, *SCORES], dtype=float)
+    return (
+        pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*KEYS, *SCORES], dtype=float)
+    )
 
 
 def _voids(requests, replies) -> pd.DataFrame:
     """Requests without a usable reply: their tags and why."""
-    rows = [{**{key: value for key, value in request.tag.items() if np.isscalar(value)},
-             "why": reply.void_reason}
-            for request, reply in zip(requests, replies) if not reply.valid]
+    rows = [
+        {**{key: value for key, value in request.tag.items() if np.isscalar(value)}, "why": reply.void_reason}
+        for request, reply in zip(requests, replies)
+        if not reply.valid
+    ]
     return pd.DataFrame(rows)

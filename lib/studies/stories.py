@@ -135,7 +135,9 @@ def texts_frame(rows) -> pd.DataFrame:
     for line, row in enumerate(rows, 1):
         lacks = [name for name in ARCHIVED if not isinstance(row, dict) or name not in row]
         if lacks:
-            raise StoriesError(f"row {line} of the dataset lacks {lacks[0]!r}; it needs {', '.join(ARCHIVED)}")
+            raise StoriesError(
+                f"row {line} of the dataset lacks {lacks[0]!r}; it needs {', '.join(ARCHIVED)}"
+            )
         story = (_text_id(row["id"], f"row {line} of the dataset, id") + 1) // 2
         records.append((story, row["lang"], row["author"], row["prompt"], row["text"]))
     return check_texts(pd.DataFrame(records, columns=TEXTS))
@@ -206,9 +208,13 @@ def ratings_frame(sheet: pd.DataFrame, texts: pd.DataFrame) -> pd.DataFrame:
     _check_scores(sheet)
     for line, session in enumerate(sheet["session_id"], 1):
         if pd.isna(session) or not str(session).strip():
-            raise StoriesError(f"rating {line}: its session_id is missing; it says which ratings are one person's")
+            raise StoriesError(
+                f"rating {line}: its session_id is missing; it says which ratings are one person's"
+            )
     known = texts.set_index(["story", "language"])["author"]
-    ids = np.array([_text_id(value, f"rating {line}, text_id") for line, value in enumerate(sheet["text_id"], 1)])
+    ids = np.array(
+        [_text_id(value, f"rating {line}, text_id") for line, value in enumerate(sheet["text_id"], 1)]
+    )
     story = (ids + 1) // 2
     language = np.where(ids % 2 == 1, "en", "it")
     for line, key in enumerate(zip(story, language, strict=True)):
@@ -245,10 +251,14 @@ def measured_frames(measured: dict, texts: pd.DataFrame) -> tuple[pd.DataFrame, 
     for name in METRICS:
         values = measured.get(name, ())
         if len(values) != count:
-            raise StoriesError(f"creativity_metrics.json: {name!r} has {len(values)} values for {count} texts")
+            raise StoriesError(
+                f"creativity_metrics.json: {name!r} has {len(values)} values for {count} texts"
+            )
         for place, value in enumerate(values, 1):
             if isinstance(value, bool) or not isinstance(value, int | float):
-                raise StoriesError(f"creativity_metrics.json: {name!r}, value {place}: {value!r} is not a number")
+                raise StoriesError(
+                    f"creativity_metrics.json: {name!r}, value {place}: {value!r} is not a number"
+                )
     keys = texts[["story", "language"]].reset_index(drop=True)
     metrics = pd.concat([keys, pd.DataFrame({name: measured[name] for name in METRICS}, dtype=float)], axis=1)
     replies = measured.get("llm_as_a_judge", ())

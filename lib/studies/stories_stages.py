@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from lib.asking import ask_all
-from lib.models import Request
 from lib.files import read_utf8, read_yaml
+from lib.models import Request
 from lib.models.replies import score_from_reply
 from lib.paths import DATA, from_root
 from lib.sources import check_source
@@ -122,9 +122,15 @@ def planned(p, out: Path) -> dict:
     there = stories.english(stories.read_texts(path)).to_dict("records") if path.is_file() else []
     written = {(row["story"], row["author"], row["prompt"]): row["text"] for row in there}
     usual = " ".join(["word"] * max(p.words))
-    rows = [{**row, "language": "en",
-             "text": given.get(row["story"]) or written.get((row["story"], row["author"], row["prompt"]), usual)}
-            for row in plan]
+    rows = [
+        {
+            **row,
+            "language": "en",
+            "text": given.get(row["story"])
+            or written.get((row["story"], row["author"], row["prompt"]), usual),
+        }
+        for row in plan
+    ]
     texts = pd.DataFrame(rows, columns=stories.TEXTS)
     stages = {"writing": asked, "judging": judge_requests(p, texts)}
     if p.translate:

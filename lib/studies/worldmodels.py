@@ -28,7 +28,9 @@ def messages(scenario: Scenario, condition: str = "") -> list[dict]:
     """The chat that asks for a world model of a case: Python for games and situations, JSON for cultural cases."""
     text = scenario.wording(condition or "anonymised")
     if scenario.tier == "cultural":
-        user = prompts()["json"].replace("{schema}", SCHEMA.read_text(encoding="utf-8")).replace("{text}", text)
+        user = (
+            prompts()["json"].replace("{schema}", SCHEMA.read_text(encoding="utf-8")).replace("{text}", text)
+        )
     else:
         user = prompts()["python"].replace("{interface}", prompts()["interface"]).replace("{text}", text)
     return [{"role": "system", "content": prompts()["system"]}, {"role": "user", "content": user}]
@@ -44,7 +46,9 @@ def generation_requests(p) -> list[Request]:
     made = []
     for model in p.subjects:
         for track, cases in (("game", p.games), ("situational", p.situations)):
-            made += [_request(p, model, case, track, "", run) for case in cases for run in range(1, p.runs + 1)]
+            made += [
+                _request(p, model, case, track, "", run) for case in cases for run in range(1, p.runs + 1)
+            ]
         for case in p.cultures:
             wanted = dict.fromkeys([*p.conditions, *p.variants.get(case, ())])
             made += [_request(p, model, case, "cultural", condition, 1) for condition in wanted]
@@ -53,17 +57,33 @@ def generation_requests(p) -> list[Request]:
 
 def _request(p, model, case, track, condition, run) -> Request:
     tag = {"track": track, "model": model, "case": case, "condition": condition, "run": run, "round": 0}
-    return Request(model, messages(known(corpus(), case, "case"), condition), temperature=p.temperature[track],
-                   max_tokens=p.max_tokens, seed=p.seed + run, sample=run - 1, tag=tag)
+    return Request(
+        model,
+        messages(known(corpus(), case, "case"), condition),
+        temperature=p.temperature[track],
+        max_tokens=p.max_tokens,
+        seed=p.seed + run,
+        sample=run - 1,
+        tag=tag,
+    )
 
 
 def repair_request(request: Request, text: str, problem: str) -> Request:
     """The request that hands a rejected model back with the problem found."""
-    chat = [*request.messages, {"role": "assistant", "content": text},
-            {"role": "user", "content": prompts()["repair"].format(problem=problem)}]
-    return Request(request.model, chat, temperature=request.temperature, max_tokens=request.max_tokens,
-                   seed=request.seed, sample=request.sample,
-                   tag={**request.tag, "round": request.tag["round"] + 1})
+    chat = [
+        *request.messages,
+        {"role": "assistant", "content": text},
+        {"role": "user", "content": prompts()["repair"].format(problem=problem)},
+    ]
+    return Request(
+        request.model,
+        chat,
+        temperature=request.temperature,
+        max_tokens=request.max_tokens,
+        seed=request.seed,
+        sample=request.sample,
+        tag={**request.tag, "round": request.tag["round"] + 1},
+    )
 
 
 def judge_requests(candidates: pd.DataFrame, documents: dict, *, judge: str, seed: int) -> list[Request]:
@@ -72,10 +92,19 @@ def judge_requests(candidates: pd.DataFrame, documents: dict, *, judge: str, see
     for row in candidates.itertuples():
         scenario = corpus()[row.case]
         listed = "\n".join(f"- {name}: {words}" for name, words, _ in features(scenario) if words)
-        user = prompts()["judge"].format(text=scenario.wording(row.condition), features=listed,
-                                         model=documents[row.id])
-        made.append(Request(judge, [{"role": "user", "content": user}], temperature=0.0, max_tokens=2000,
-                            seed=seed, tag={"id": row.id, "case": row.case}))
+        user = prompts()["judge"].format(
+            text=scenario.wording(row.condition), features=listed, model=documents[row.id]
+        )
+        made.append(
+            Request(
+                judge,
+                [{"role": "user", "content": user}],
+                temperature=0.0,
+                max_tokens=2000,
+                seed=seed,
+                tag={"id": row.id, "case": row.case},
+            )
+        )
     return made
 
 
@@ -83,7 +112,9 @@ def features(scenario: Scenario) -> list[tuple[str, str, str]]:
     """[(feature, what it says, true label)] that annotators and judge are asked about: expected elements are
     `must`, prohibited ones `must_not`; a `plausible` entry is neither missed nor objected to."""
     labels = (("expect", "must"), ("avoid", "must_not"), ("plausible", "plausible"))
-    return [(entry["id"], _in_words(entry), label) for name, label in labels for entry in scenario.criteria[name]]
+    return [
+        (entry["id"], _in_words(entry), label) for name, label in labels for entry in scenario.criteria[name]
+    ]
 
 
 def _in_words(entry: dict) -> str:
@@ -94,8 +125,11 @@ def _in_words(entry: dict) -> str:
 
 def feature_presence(game, scenario: Scenario) -> dict[str, bool]:
     """{feature: whether the model has it}, by the case's predicates."""
-    return {entry["id"]: holds(game, entry)
-            for name in ("expect", "avoid", "plausible") for entry in scenario.criteria[name]}
+    return {
+        entry["id"]: holds(game, entry)
+        for name in ("expect", "avoid", "plausible")
+        for entry in scenario.criteria[name]
+    }
 
 
 def read_flags(text: str) -> Parsed:
@@ -103,10 +137,14 @@ def read_flags(text: str) -> Parsed:
     found = extract_json(text)
     flags = found.values.get("flags") if isinstance(found.values, dict) else None
     if not isinstance(flags, list) or not all(
-            isinstance(entry, dict) and isinstance(entry.get("feature"), str)
-            and entry.get("kind") in ("omission", "unsupported") for entry in flags):
-        raise InvalidReply("wrong shape", 'should be {"flags": [{"feature": …, "kind": "omission" or '
-                                          '"unsupported"}]}')
+        isinstance(entry, dict)
+        and isinstance(entry.get("feature"), str)
+        and entry.get("kind") in ("omission", "unsupported")
+        for entry in flags
+    ):
+        raise InvalidReply(
+            "wrong shape", 'should be {"flags": [{"feature": …, "kind": "omission" or "unsupported"}]}'
+        )
     return Parsed({entry["feature"]: entry["kind"] for entry in flags}, found.repairs)
 
 
@@ -116,7 +154,9 @@ def read_python(text: str) -> tuple[str, str, str]:
     if "```" not in text and "class " in text:
         return text, "strict", ""
     blocks = [block for block in FENCE.findall(text) if "class " in block]
-    return (blocks[-1], "recovered", "fence removed") if blocks else ("", "void", "no Python class in the reply")
+    return (
+        (blocks[-1], "recovered", "fence removed") if blocks else ("", "void", "no Python class in the reply")
+    )
 
 
 def read_json(text: str) -> tuple[dict | None, str, str]:

@@ -38,8 +38,12 @@ def possible_semantics(scores) -> pd.DataFrame:
     """
     rows = []
     for score in sorted(set(np.round(scores, 3))):
-        fits = [(n, k) for n in range(1, 17) for k in range(n + 1)
-                if abs(np.floor(round(np.sqrt(k / n), 4) * 1000 + 0.5 + 1e-9) / 1000 - score) < 1e-9]
+        fits = [
+            (n, k)
+            for n in range(1, 17)
+            for k in range(n + 1)
+            if abs(np.floor(round(np.sqrt(k / n), 4) * 1000 + 0.5 + 1e-9) / 1000 - score) < 1e-9
+        ]
         n, k = min(fits, default=(np.nan, np.nan))
         rows.append([score, k, n])
     return pd.DataFrame(rows, columns=["score", "k", "n"])
@@ -48,13 +52,33 @@ def possible_semantics(scores) -> pd.DataFrame:
 def _bounds() -> list[tuple[tuple, list[tuple], Callable, str]]:
     means = {"table-2": MODELS, "table-4": (*MODELS, "all"), "table-11": CULTURAL_RUNS}
     pairs = [(exhibit, row) for exhibit, rows in means.items() for row in rows]
-    made = [((exhibit, row, "f1"), [(exhibit, row, "coverage"), (exhibit, row, "precision")], harmonic,
-             "mean F1 <= F1 of mean coverage and mean precision") for exhibit, row in pairs]
+    made = [
+        (
+            (exhibit, row, "f1"),
+            [(exhibit, row, "coverage"), (exhibit, row, "precision")],
+            harmonic,
+            "mean F1 <= F1 of mean coverage and mean precision",
+        )
+        for exhibit, row in pairs
+    ]
     parts = ("semantic_coverage", "semantic_avoidance")
-    made += [(("table-11", run, "semantic"), [("table-11", run, part) for part in parts],
-              lambda v: np.sqrt(v.prod()), "mean semantic score <= geometric mean of the means")
-             for run in CULTURAL_RUNS]
-    made += [(("table-9", model, f"{game}:f1"), [("table-9", model, f"{game}:coverage")],
-              lambda v: 2 * v[0] / (1 + v[0]), "mean F1 <= F1 at this coverage and a precision of 1")
-             for model in MODELS for game in GAMES]
+    made += [
+        (
+            ("table-11", run, "semantic"),
+            [("table-11", run, part) for part in parts],
+            lambda v: np.sqrt(v.prod()),
+            "mean semantic score <= geometric mean of the means",
+        )
+        for run in CULTURAL_RUNS
+    ]
+    made += [
+        (
+            ("table-9", model, f"{game}:f1"),
+            [("table-9", model, f"{game}:coverage")],
+            lambda v: 2 * v[0] / (1 + v[0]),
+            "mean F1 <= F1 at this coverage and a precision of 1",
+        )
+        for model in MODELS
+        for game in GAMES
+    ]
     return made

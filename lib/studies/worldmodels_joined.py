@@ -20,8 +20,11 @@ def joined(data, *, horizon: int, checklist: float, matches: str = "", semantic:
     """
     candidates, games = data.candidates, data.games
     first = candidates[candidates["round"] == 0]
-    lane_2 = read_table(matches) if matches else match_table(
-        first_pass(candidates, "game"), games, horizon=horizon)
+    lane_2 = (
+        read_table(matches)
+        if matches
+        else match_table(first_pass(candidates, "game"), games, horizon=horizon)
+    )
     lane_3 = read_table(semantic) if semantic else semantic_table(first, games, checklist=checklist)
     short = lane_3[["id", "semantic", "checklist", "bias_free"]]
     long = lane_3.rename(columns={"coverage": "semantic_coverage", "avoidance": "semantic_avoidance"})
@@ -33,6 +36,10 @@ def joined(data, *, horizon: int, checklist: float, matches: str = "", semantic:
         open_ended[track] = scored.merge(lane, on="id", how="left")
     sizes = structure_table(first_pass(candidates, "cultural"), games)
     sizes = sizes[["id", "states"]] if len(sizes) else pd.DataFrame(columns=["id", "states"])
-    return SimpleNamespace(game=game, situational=open_ended["situational"],
-                           cultural=open_ended["cultural"].merge(sizes, on="id", how="left"), matches=lane_2,
-                           semantic=lane_3)
+    return SimpleNamespace(
+        game=game,
+        situational=open_ended["situational"],
+        cultural=open_ended["cultural"].merge(sizes, on="id", how="left"),
+        matches=lane_2,
+        semantic=lane_3,
+    )

@@ -23,7 +23,9 @@ def location_deltas(cultural: pd.DataFrame) -> pd.DataFrame:
 
 def located_scores(cultural: pd.DataFrame) -> pd.DataFrame:
     """Semantic scores[case, model] with location, and `panel`, the mean over models that have one (Table 14)."""
-    wide = cultural[cultural["condition"] == "located"].pivot(index="case", columns="model", values="semantic")
+    wide = cultural[cultural["condition"] == "located"].pivot(
+        index="case", columns="model", values="semantic"
+    )
     wide = wide.reindex(index=dict.fromkeys(cultural["case"]), columns=dict.fromkeys(cultural["model"]))
     return wide.assign(panel=wide.mean(axis=1))
 
@@ -56,7 +58,9 @@ def table_15(candidates: pd.DataFrame, games: dict[str, POSG], variants: dict) -
 def shortest_way(game: POSG, words) -> float:
     """Fewest transitions from the start to an ending named so; NaN where none can be reached (a two-step path
     from evidence to punishment is what appendix C.2 warns of)."""
-    found = [depth for state, depth in game.depths().items() if state in game.terminals and mentions(state, words)]
+    found = [
+        depth for state, depth in game.depths().items() if state in game.terminals and mentions(state, words)
+    ]
     return float(min(found)) if found else float("nan")
 
 
@@ -70,5 +74,10 @@ def _ends(game: POSG) -> set:
 
 def _options(game: POSG, acting) -> set:
     places = [k for k, player in enumerate(game.players) if mentions(player, acting)]
-    return {_words(action) for state in game.depths() if state in game.actions for k in places
-            for action in game.actions[state][k]}
+    return {
+        _words(action)
+        for state in game.depths()
+        if state in game.actions
+        for k in places
+        for action in game.actions[state][k]
+    }

@@ -34,12 +34,38 @@ def match_table(candidates: pd.DataFrame, games: dict[str, POSG], *, horizon: in
     rows = []
     for row in candidates[candidates["id"].isin(games)].itertuples():
         match = matched(row.case, games[row.id], horizon)
-        loose = multiset_agreement(feature_multiset(corpus()[row.case].game, horizon),
-                                   feature_multiset(games[row.id], horizon))
-        rows.append([row.id, match.coverage, match.precision, match.f1, match.f1_upper, match.exact, match.same,
-                     loose["coverage"], loose["precision"], loose["f1"]])
-    return pd.DataFrame(rows, columns=["id", "coverage", "precision", "f1", "f1_upper", "settled", "same",
-                                       "fallback_coverage", "fallback_precision", "fallback_f1"])
+        loose = multiset_agreement(
+            feature_multiset(corpus()[row.case].game, horizon), feature_multiset(games[row.id], horizon)
+        )
+        rows.append(
+            [
+                row.id,
+                match.coverage,
+                match.precision,
+                match.f1,
+                match.f1_upper,
+                match.exact,
+                match.same,
+                loose["coverage"],
+                loose["precision"],
+                loose["f1"],
+            ]
+        )
+    return pd.DataFrame(
+        rows,
+        columns=[
+            "id",
+            "coverage",
+            "precision",
+            "f1",
+            "f1_upper",
+            "settled",
+            "same",
+            "fallback_coverage",
+            "fallback_precision",
+            "fallback_f1",
+        ],
+    )
 
 
 def matched(case: str, game: POSG, horizon: int) -> Match:
@@ -89,8 +115,13 @@ def table_2(valid: pd.DataFrame) -> pd.DataFrame:
     rows = {}
     for model, part in valid.groupby("model", sort=False):
         median, q1, q3 = median_iqr(part["f1"])
-        rows[model] = {**part[["coverage", "precision", "f1"]].mean(), "median": median, "q1": q1, "q3": q3,
-                       "exact": int(part["same"].sum())}
+        rows[model] = {
+            **part[["coverage", "precision", "f1"]].mean(),
+            "median": median,
+            "q1": q1,
+            "q3": q3,
+            "exact": int(part["same"].sum()),
+        }
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
@@ -101,9 +132,14 @@ def table_3(game: pd.DataFrame) -> pd.DataFrame:
     for run, part in [*game.groupby("run"), ("all", game)]:
         first = part[part["round"] == 0]
         last = part.sort_values("round").groupby(["model", "case", "run"]).tail(1)
-        rows[str(run)] = {"first_pass_valid": first["contract"].sum(), "first_pass_of": len(first),
-                          "first_pass_percent": 100 * first["contract"].mean(), "final_valid": last["lane1"].sum(),
-                          "final_of": len(last), "attempts": len(part)}
+        rows[str(run)] = {
+            "first_pass_valid": first["contract"].sum(),
+            "first_pass_of": len(first),
+            "first_pass_percent": 100 * first["contract"].mean(),
+            "final_valid": last["lane1"].sum(),
+            "final_of": len(last),
+            "attempts": len(part),
+        }
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
@@ -114,11 +150,15 @@ def table_4(situational: pd.DataFrame) -> pd.DataFrame:
     rows = {}
     for model, part in [*situational.groupby("model", sort=False), ("all", situational)]:
         scored = part[part["probe"]]
-        rows[model] = {"validate": part["contract"].sum(), "probe": part["probe"].sum(),
-                       "pass": part["lane1"].sum(), "n": len(scored),
-                       **scored[["coverage", "precision", "f1"]].mean(),
-                       "checklist": (scored["checklist"] == True).sum(),  # noqa: E712  (missing counts as no)
-                       "bias_free": (scored["bias_free"] == True).sum()}  # noqa: E712
+        rows[model] = {
+            "validate": part["contract"].sum(),
+            "probe": part["probe"].sum(),
+            "pass": part["lane1"].sum(),
+            "n": len(scored),
+            **scored[["coverage", "precision", "f1"]].mean(),
+            "checklist": (scored["checklist"] == True).sum(),  # noqa: E712  (missing counts as no)
+            "bias_free": (scored["bias_free"]).sum(),
+        }  # noqa: E712
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
@@ -129,11 +169,16 @@ def table_6(valid: pd.DataFrame, games: dict[str, POSG], *, horizon: int) -> pd.
     for model, part in valid.groupby("model", sort=False):
         scores = part.pivot(index="case", columns="run", values="f1")
         triples = part.groupby("case")["id"].apply(list)
-        same = [len(ids) > 1 and all(_same(games[a], games[b], horizon) for a, b in itertools.combinations(ids, 2))
-                for ids in triples]
-        rows[model] = {"mean_sd": np.nanmean(within_pair_sd(scores)),
-                       "median_range": np.nanmedian(scores.max(axis=1) - scores.min(axis=1)),
-                       "equivalent": sum(same)}
+        same = [
+            len(ids) > 1
+            and all(_same(games[a], games[b], horizon) for a, b in itertools.combinations(ids, 2))
+            for ids in triples
+        ]
+        rows[model] = {
+            "mean_sd": np.nanmean(within_pair_sd(scores)),
+            "median_range": np.nanmedian(scores.max(axis=1) - scores.min(axis=1)),
+            "equivalent": sum(same),
+        }
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
@@ -153,10 +198,20 @@ def table_7(*, horizon: int) -> pd.DataFrame:
     rows = {}
     for number, (case, scenario) in enumerate(tier("toy").items()):
         candidate = scenario.candidate or relabel(scenario.game, np.random.default_rng(number))
-        match, sound = compare(scenario.game, candidate, horizon=horizon), lane_one(candidate.document()).valid
+        match, sound = (
+            compare(scenario.game, candidate, horizon=horizon),
+            lane_one(candidate.document()).valid,
+        )
         ends = any(state in candidate.terminals for state in candidate.depths())
-        rows[case] = {"lane1": int(sound), "coverage": match.coverage, "precision": match.precision,
-                      "f1": match.f1, "lane3": int(ends), "bias_free": 1, "overall": int(sound and ends)}
+        rows[case] = {
+            "lane1": int(sound),
+            "coverage": match.coverage,
+            "precision": match.precision,
+            "f1": match.f1,
+            "lane3": int(ends),
+            "bias_free": 1,
+            "overall": int(sound and ends),
+        }
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
@@ -166,10 +221,15 @@ def table_8(game: pd.DataFrame) -> pd.DataFrame:
     rows = {}
     for model, part in game.groupby("model", sort=False):
         passes = part["checklist"] == True  # noqa: E712
-        rows[model] = {"candidates": len(part), "lane1": part["lane1"].sum(),
-                       "coverage": part["fallback_coverage"].mean(), "f1": part["fallback_f1"].mean(),
-                       "lane3": passes.sum(), "bias_free": (part["bias_free"] == True).sum(),  # noqa: E712
-                       "overall": (part["lane1"] & passes).sum()}
+        rows[model] = {
+            "candidates": len(part),
+            "lane1": part["lane1"].sum(),
+            "coverage": part["fallback_coverage"].mean(),
+            "f1": part["fallback_f1"].mean(),
+            "lane3": passes.sum(),
+            "bias_free": (part["bias_free"] == True).sum(),  # noqa: E712
+            "overall": (part["lane1"] & passes).sum(),
+        }
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
@@ -192,11 +252,24 @@ def table_11(cultural: pd.DataFrame, games: dict[str, POSG], *, horizon: int) ->
         for condition, part in mine.groupby("condition"):
             passes = part["checklist"] == True  # noqa: E712
             rows[f"{model}:{condition}"] = {
-                "strict": (part["parse"] == "strict").sum(), "lane1": part["lane1"].sum(), "lane3": passes.sum(),
+                "strict": (part["parse"] == "strict").sum(),
+                "lane1": part["lane1"].sum(),
+                "lane3": passes.sum(),
                 "bias_free": (part["bias_free"] == True).sum(),  # noqa: E712
                 "overall": (part["lane1"] & passes).sum(),
-                **part[["coverage", "precision", "f1", "semantic_coverage", "semantic_avoidance", "semantic",
-                        "states"]].mean(), "self_f1": same}
+                **part[
+                    [
+                        "coverage",
+                        "precision",
+                        "f1",
+                        "semantic_coverage",
+                        "semantic_avoidance",
+                        "semantic",
+                        "states",
+                    ]
+                ].mean(),
+                "self_f1": same,
+            }
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
@@ -212,10 +285,15 @@ def table_12(runs: pd.DataFrame) -> pd.DataFrame:
     rows = {}
     for model in dict.fromkeys(name.rpartition(":")[0] for name in runs.index):
         without, named = runs.loc[f"{model}:anonymised"], runs.loc[f"{model}:located"]
-        rows[model] = {"semantic_anonymised": without["semantic"], "semantic_located": named["semantic"],
-                       "semantic_delta": named["semantic"] - without["semantic"], "f1_anonymised": without["f1"],
-                       "f1_located": named["f1"], "f1_delta": named["f1"] - without["f1"],
-                       "self_f1": named["self_f1"]}
+        rows[model] = {
+            "semantic_anonymised": without["semantic"],
+            "semantic_located": named["semantic"],
+            "semantic_delta": named["semantic"] - without["semantic"],
+            "f1_anonymised": without["f1"],
+            "f1_located": named["f1"],
+            "f1_delta": named["f1"] - without["f1"],
+            "self_f1": named["self_f1"],
+        }
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
@@ -231,8 +309,10 @@ def pairwise_f1(candidates: pd.DataFrame, games: dict[str, POSG], *, horizon: in
 def coverage_proxy(candidates: pd.DataFrame, games: dict[str, POSG]) -> pd.Series:
     """Players generated over players the case needs, at most 1; mean by case (Table 5's stakeholder proxy)."""
     needed = {case: len(corpus()[case].roles) for case in dict.fromkeys(candidates["case"])}
-    share = [min(1.0, len(games[row.id].players) / needed[row.case]) if row.id in games else np.nan
-             for row in candidates.itertuples()]
+    share = [
+        min(1.0, len(games[row.id].players) / needed[row.case]) if row.id in games else np.nan
+        for row in candidates.itertuples()
+    ]
     return candidates.assign(share=share).groupby("case", sort=False)["share"].mean()
 
 
@@ -240,9 +320,12 @@ def reference_correlations(valid: pd.DataFrame) -> pd.DataFrame:
     """Spearman correlation of six properties of the reference with mean F1 over games: rho by metric, NaN where a
     property is constant."""
     means = valid.groupby("case", sort=False)["f1"].mean()
-    profiles = pd.DataFrame({case: structure_profile(corpus()[case].game) for case in means.index}).T.astype(float)
-    return pd.DataFrame({"rho": {name: spearman(profiles[name].to_numpy(), means.to_numpy())
-                                 for name in REFERENCE_METRICS}})
+    profiles = pd.DataFrame({case: structure_profile(corpus()[case].game) for case in means.index}).T.astype(
+        float
+    )
+    return pd.DataFrame(
+        {"rho": {name: spearman(profiles[name].to_numpy(), means.to_numpy()) for name in REFERENCE_METRICS}}
+    )
 
 
 def difference_counts(valid: pd.DataFrame, games: dict[str, POSG]) -> pd.Series:

@@ -49,9 +49,11 @@ def generate(p, ask, *, trust: bool = False) -> tuple[pd.DataFrame, list]:
         tags = [request.tag for request in requests]
         rows += [[candidate_id(tag), *(tag[key] for key in KEYS[1:]), text] for tag, text in zip(tags, texts)]
         judged = lanes([(tag["track"], text) for tag, text in zip(tags, texts)], trust=trust)
-        requests = [repair_request(request, text, verdict.problem)
-                    for request, text, verdict in zip(requests, texts, judged)
-                    if not verdict.one.valid and request.tag["round"] < _rounds(p, request.tag)]
+        requests = [
+            repair_request(request, text, verdict.problem)
+            for request, text, verdict in zip(requests, texts, judged)
+            if not verdict.one.valid and request.tag["round"] < _rounds(p, request.tag)
+        ]
     return pd.DataFrame(rows, columns=[*KEYS, "text"]), reports
 
 
@@ -69,7 +71,9 @@ def lanes(items, *, trust: bool = False) -> list[SimpleNamespace]:
     sources = list(dict.fromkeys(text for track, text in items if track != "cultural"))
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         list(pool.map(functools.partial(_python_lane, trust=trust), sources))  # fills the cache, in any order
-    return [_json_lane(text) if track == "cultural" else _python_lane(text, trust=trust) for track, text in items]
+    return [
+        _json_lane(text) if track == "cultural" else _python_lane(text, trust=trust) for track, text in items
+    ]
 
 
 @functools.lru_cache(maxsize=4096)
@@ -90,14 +94,20 @@ def _json_lane(text: str) -> SimpleNamespace:
 
 
 def _failed(parse, recovery, problem) -> SimpleNamespace:
-    return SimpleNamespace(parse=parse, recovery=recovery, problem=problem, document=None,
-                           one=LaneOne({"contract": (problem,)}))
+    return SimpleNamespace(
+        parse=parse, recovery=recovery, problem=problem, document=None, one=LaneOne({"contract": (problem,)})
+    )
 
 
 def _read(parse, recovery, document) -> SimpleNamespace:
     one = lane_one(document)
-    return SimpleNamespace(parse=parse, recovery=recovery, problem=one.first_problem, one=one,
-                           document=document if one.game is not None else None)
+    return SimpleNamespace(
+        parse=parse,
+        recovery=recovery,
+        problem=one.first_problem,
+        one=one,
+        document=document if one.game is not None else None,
+    )
 
 
 def judge(replies: pd.DataFrame, *, trust: bool = False) -> tuple[pd.DataFrame, dict[str, str]]:
@@ -105,12 +115,19 @@ def judge(replies: pd.DataFrame, *, trust: bool = False) -> tuple[pd.DataFrame, 
     pass contract and probe."""
     verdicts = lanes(list(zip(replies["track"], replies["text"])), trust=trust)
     table = replies[KEYS].assign(
-        parse=[v.parse for v in verdicts], recovery=[v.recovery for v in verdicts],
-        **{name: [v.one.passed(gate) for v in verdicts]
-           for name, gate in (("contract", "contract"), ("probe", "probe"), ("lane1", "audit"))},
-        problem=[v.problem for v in verdicts])
-    documents = {name: json.dumps(v.one.game.document(), ensure_ascii=False)
-                 for name, v in zip(replies["id"], verdicts) if v.one.game is not None}
+        parse=[v.parse for v in verdicts],
+        recovery=[v.recovery for v in verdicts],
+        **{
+            name: [v.one.passed(gate) for v in verdicts]
+            for name, gate in (("contract", "contract"), ("probe", "probe"), ("lane1", "audit"))
+        },
+        problem=[v.problem for v in verdicts],
+    )
+    documents = {
+        name: json.dumps(v.one.game.document(), ensure_ascii=False)
+        for name, v in zip(replies["id"], verdicts)
+        if v.one.game is not None
+    }
     return table[LANES], documents
 
 
@@ -120,16 +137,28 @@ def semantic_table(candidates: pd.DataFrame, games: dict[str, POSG], *, checklis
     Games have no criteria of their own: there the checklist asks for what every game needs (two players, a choice,
     an ending), as predicates of the same kind.
     """
-    common = {"expect": [{"id": "players", "players_at_least": 2}, {"id": "endings", "terminals_at_least": 2}]}
+    common = {
+        "expect": [{"id": "players", "players_at_least": 2}, {"id": "endings", "terminals_at_least": 2}]
+    }
     rows = []
     for row in candidates[candidates["id"].isin(games)].itertuples():
         found = semantics(games[row.id], common if row.track == "game" else corpus()[row.case].criteria)
-        rows.append([row.id, found.coverage, found.avoidance, found.score, found.score >= checklist,
-                     not found.sensitive])
+        rows.append(
+            [
+                row.id,
+                found.coverage,
+                found.avoidance,
+                found.score,
+                found.score >= checklist,
+                not found.sensitive,
+            ]
+        )
     return pd.DataFrame(rows, columns=["id", "coverage", "avoidance", "semantic", "checklist", "bias_free"])
 
 
-def flags(candidates: pd.DataFrame, documents: dict, ask, *, judge: str, seed: int) -> tuple[pd.DataFrame, object]:
+def flags(
+    candidates: pd.DataFrame, documents: dict, ask, *, judge: str, seed: int
+) -> tuple[pd.DataFrame, object]:
     """(flags, stage report): what the judge flags in each candidate; columns id, case, feature, flag ("": none).
 
     A reply that stays unreadable leaves its candidate's flags missing (NaN).
@@ -150,8 +179,14 @@ def planned(p, out) -> dict:
     Repairs hang on what comes and are not counted; the ceiling holds for them as for every call.
     """
     asked = generation_requests(p)
-    flagged = pd.DataFrame([[candidate_id(request.tag), *(request.tag[key] for key in KEYS[1:])]
-                            for request in asked if request.tag["track"] == "cultural"], columns=KEYS)
+    flagged = pd.DataFrame(
+        [
+            [candidate_id(request.tag), *(request.tag[key] for key in KEYS[1:])]
+            for request in asked
+            if request.tag["track"] == "cultural"
+        ],
+        columns=KEYS,
+    )
     path = from_root(out) / "worldmodels" / "models.jsonl"
     written = read_documents(path) if path.is_file() else {}
     documents = {name: written.get(name, USUAL_MODEL) for name in flagged["id"]}
@@ -160,8 +195,11 @@ def planned(p, out) -> dict:
 
 def presence_table(candidates: pd.DataFrame, games: dict[str, POSG]) -> pd.DataFrame:
     """id, case, feature, present: which of the case's features each candidate has."""
-    rows = [[row.id, row.case, name, present] for row in candidates.itertuples()
-            for name, present in feature_presence(games[row.id], corpus()[row.case]).items()]
+    rows = [
+        [row.id, row.case, name, present]
+        for row in candidates.itertuples()
+        for name, present in feature_presence(games[row.id], corpus()[row.case]).items()
+    ]
     return pd.DataFrame(rows, columns=["id", "case", "feature", "present"])
 
 
@@ -179,8 +217,10 @@ def write_documents(path, documents: dict[str, str]):
     """One JSON line a candidate: {"id": …, "model": {…}}."""
     from lib.files import write_text_atomic
 
-    lines = [json.dumps({"id": name, "model": json.loads(text)}, ensure_ascii=False)
-             for name, text in documents.items()]
+    lines = [
+        json.dumps({"id": name, "model": json.loads(text)}, ensure_ascii=False)
+        for name, text in documents.items()
+    ]
     return write_text_atomic(path, "\n".join(lines) + "\n")
 
 
@@ -219,7 +259,9 @@ def demo(tracks: tuple = TRACKS) -> SimpleNamespace:
             setattr(p, name, [])
     replies, _ = generate(p, in_process, trust=p.trust_simulated)
     candidates, documents = judge(replies, trust=p.trust_simulated)
-    return SimpleNamespace(replies=replies, candidates=candidates, documents=documents, games=games_of(documents))
+    return SimpleNamespace(
+        replies=replies, candidates=candidates, documents=documents, games=games_of(documents)
+    )
 
 
 def load(candidates: str = "", documents: str = "", tracks: tuple = TRACKS) -> SimpleNamespace:

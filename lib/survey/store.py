@@ -26,8 +26,9 @@ CREATE TABLE IF NOT EXISTS sessions (token TEXT PRIMARY KEY, session TEXT UNIQUE
 CREATE TABLE IF NOT EXISTS ratings (number INTEGER PRIMARY KEY AUTOINCREMENT,
     token TEXT NOT NULL REFERENCES sessions,
     story INTEGER NOT NULL, language TEXT NOT NULL, timestamp TEXT NOT NULL,
-    {", ".join(f"{name} INTEGER NOT NULL CHECK ({name} BETWEEN {LOWEST} AND {HIGHEST})"
-               for name in DIMENSIONS)},
+    {
+    ", ".join(f"{name} INTEGER NOT NULL CHECK ({name} BETWEEN {LOWEST} AND {HIGHEST})" for name in DIMENSIONS)
+},
     UNIQUE (token, story));
 """
 

@@ -131,7 +131,9 @@ class LocalCorpus:
         if not paths:
             raise TextError(f"{folder}: no .txt files to index as a reference corpus")
         try:
-            return cls.build((read_utf8(path, TextError, "a text of the corpus") for path in paths), depth=depth)
+            return cls.build(
+                (read_utf8(path, TextError, "a text of the corpus") for path in paths), depth=depth
+            )
         except NoWords:
             raise NoWords(f"{folder}: its .txt files hold no words; a reference corpus needs some") from None
 

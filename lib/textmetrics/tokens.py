@@ -44,9 +44,7 @@ def _checked(text):
 
 @functools.cache
 def _treebank():
-    from nltk.tokenize.destructive import (
-        NLTKWordTokenizer,  # a second to import, so only where it is needed
-    )
+    from nltk.tokenize.destructive import NLTKWordTokenizer  # a second to import, so only where it is needed
 
     return NLTKWordTokenizer()
 

@@ -35,14 +35,27 @@ from lib.resampling import bootstrap, spearman_null  # noqa: E402
 from lib.studies.alienbench import Labels, from_tables, load_archive  # noqa: E402
 
 MARK = 100
-CONDITIONS = ("baseline", "departure_primed", "constrained_no_light", "constrained_high_gravity",
-              "constrained_ammonia", "detailed_description")
+CONDITIONS = (
+    "baseline",
+    "departure_primed",
+    "constrained_no_light",
+    "constrained_high_gravity",
+    "constrained_ammonia",
+    "detailed_description",
+)
 WORDINGS = ("baseline", *(f"baseline_para_{letter}" for letter in "abcde"))
 
 
 def settings_for(models, conditions=CONDITIONS, wordings=WORDINGS):
-    return SimpleNamespace(models=list(models), conditions=list(conditions), wordings=list(wordings),
-                           B=10_000, B_min_k=1_000, simulations=4_000, seed=20261109)
+    return SimpleNamespace(
+        models=list(models),
+        conditions=list(conditions),
+        wordings=list(wordings),
+        B=10_000,
+        B_min_k=1_000,
+        simulations=4_000,
+        seed=20261109,
+    )
 
 
 def simulated(seed=0):
@@ -51,15 +64,22 @@ def simulated(seed=0):
     rng = np.random.default_rng(seed)
     models, features = [f"model-{i}" for i in range(10)], [f"feature-{i}" for i in range(10)]
     judges = ["judge-0", "judge-1", "judge-2"]
-    plan = [(model, condition, sample) for model in models
-            for condition, n in [*((name, 30) for name in CONDITIONS), *((name, 10) for name in WORDINGS[1:])]
-            for sample in range(n)]
+    plan = [
+        (model, condition, sample)
+        for model in models
+        for condition, n in [*((name, 30) for name in CONDITIONS), *((name, 10) for name in WORDINGS[1:])]
+        for sample in range(n)
+    ]
     generations = pd.DataFrame(plan, columns=["model", "condition", "sample_index"])
     generations.insert(0, "generation_id", [f"g{i}" for i in range(len(generations))])
     generations["completion_tokens"] = rng.integers(300, 3000, len(generations))
-    logit = (rng.normal(size=len(models))[generations["model"].astype("category").cat.codes][:, np.newaxis]
-             + effects(generations["condition"], rng)[:, np.newaxis] + 1.5 * rng.normal(size=len(features))
-             + rng.normal(size=(len(generations), 1)) - 0.3)
+    logit = (
+        rng.normal(size=len(models))[generations["model"].astype("category").cat.codes][:, np.newaxis]
+        + effects(generations["condition"], rng)[:, np.newaxis]
+        + 1.5 * rng.normal(size=len(features))
+        + rng.normal(size=(len(generations), 1))
+        - 0.3
+    )
     truth = rng.random(logit.shape) < 1 / (1 + np.exp(-logit))
     misread = rng.random((len(generations), len(judges), len(features))) < 1 / 15
     return Labels(generations, (truth[:, np.newaxis] ^ misread).astype(float), judges, features)
@@ -81,8 +101,9 @@ def released():
     samples |= dict.fromkeys(params["conditions"], params["n_samples"])
     judges, features = list(params["judges"]), list(params["features"])
     start = perf_counter()
-    generations, labels, _ = load_archive(Archive("alienbench"), subjects=params["subjects"], judges=judges,
-                                          features=features, samples=samples)
+    generations, labels, _ = load_archive(
+        Archive("alienbench"), subjects=params["subjects"], judges=judges, features=features, samples=samples
+    )
     study = from_tables(generations, labels, judges=judges, features=features)
     seconds = perf_counter() - start
     settings = settings_for(params["subjects"], params["conditions"], params["wordings"])
@@ -128,11 +149,13 @@ def analysis(study, settings):
     lap("condition tests")
     for pair in pairs:
         cells["r_interval", *pair] = ranks.rank_biserial_interval(
-            *(by_condition[name] for name in pair), B=B, rng=next(draws))
+            *(by_condition[name] for name in pair), B=B, rng=next(draws)
+        )
     lap("rank-biserial: 15 intervals")
     n = len(by_condition[settings.conditions[0]])
     cells["minimum_detectable",] = minimum_detectable_effect(
-        n, n, alpha=0.05 / len(pairs), simulations=settings.simulations, rng=next(draws)).abs_r
+        n, n, alpha=0.05 / len(pairs), simulations=settings.simulations, rng=next(draws)
+    ).abs_r
     lap("minimum detectable effect")
 
     means = study.means(settings.models, settings.wordings).to_numpy().T
@@ -193,16 +216,24 @@ def main():
         cells, parts = analysis(study, settings)
         times.append(perf_counter() - start)
     ours = min(times)
-    print(f"lib, B = {settings.B:,}, one thread: {ours:.2f} s (best of {len(times)}: "
-          f"{', '.join(f'{seconds:.2f}' for seconds in times)})")
+    print(
+        f"lib, B = {settings.B:,}, one thread: {ours:.2f} s (best of {len(times)}: "
+        f"{', '.join(f'{seconds:.2f}' for seconds in times)})"
+    )
     for part, seconds in parts.items():
         print(f"  {seconds:8.3f} s  {part}")
 
     share = 1.0 if options.full else options.share
     shares = {"B": share, "B_min_k": share, "simulations": max(share, 0.02)}
     theirs, watch = peer.analysis(study, settings, shares)
-    how = "in full" if options.full else (f"counted up from {share:.2%} of the replicates, "
-                                          f"{shares['simulations']:.0%} of simulations; fixed work as is")
+    how = (
+        "in full"
+        if options.full
+        else (
+            f"counted up from {share:.2%} of the replicates, "
+            f"{shares['simulations']:.0%} of simulations; fixed work as is"
+        )
+    )
     print(f"loops: {watch.full:.0f} s ({how}; ran {watch.spent:.1f} s)")
     for part, seconds in watch.parts.items():
         print(f"  {seconds:8.1f} s  {part}")

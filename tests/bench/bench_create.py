@@ -56,8 +56,10 @@ def main():
         start = perf_counter()
         embed(texts, cache=Path(folder) / "vectors.sqlite")
         again = perf_counter() - start
-    print(f"embeddings, {len(texts)} texts: computed {first:.2f} s, from the cache {again:.4f} s, "
-          f"ratio {first / again:.0f}x")
+    print(
+        f"embeddings, {len(texts)} texts: computed {first:.2f} s, from the cache {again:.4f} s, "
+        f"ratio {first / again:.0f}x"
+    )
 
 
 if __name__ == "__main__":

@@ -19,7 +19,13 @@ from lib.params import study_params  # noqa: E402
 from lib.resampling import bootstrap_weights  # noqa: E402
 from lib.spectral import two_sided  # noqa: E402
 from lib.studies.metanym import PER_ARCHETYPE, build_game  # noqa: E402
-from lib.studies.metanym_components import atom_table, components, factual_matrix, joint_intervals, joint_replicates  # noqa: E402
+from lib.studies.metanym_components import (
+    atom_table,
+    components,
+    factual_matrix,
+    joint_intervals,
+    joint_replicates,
+)  # noqa: E402
 from lib.studies.metanym_contest import leaderboard_intervals, line_up  # noqa: E402
 from lib.studies.metanym_stages import demo_ratings  # noqa: E402
 
@@ -52,9 +58,12 @@ def peer(game, council, counts, reference):
         rows["GF"].append([values.mean() if len(values) else np.nan for values in own])
         rows["EF"].append(7 * f / f[a])
         there = np.unique(drawn // 5) * 5  # a portfolio's one structural score counts once
-        r = {axis: judge_by_judge(values.reshape(*values.shape[:2],
-                                                 -1)[..., there if axis == "structure" else drawn])
-             for axis, values in units.items()}
+        r = {
+            axis: judge_by_judge(
+                values.reshape(*values.shape[:2], -1)[..., there if axis == "structure" else drawn]
+            )
+            for axis, values in units.items()
+        }
         rows["EC"].append(7 * r["collapsed"] / r["collapsed"][a])
         owner = drawn // 5
         quality = []
@@ -62,11 +71,13 @@ def peer(game, council, counts, reference):
             means_of = []
             for axis in (*PER_ARCHETYPE, "structure"):
                 votes = units[axis][place].reshape(len(game.evaluators), -1)[:, drawn[owner == t]][seats]
-                votes = np.array([np.mean(v[~np.isnan(v)]) if (~np.isnan(v)).any() else np.nan
-                                  for v in votes])
+                votes = np.array(
+                    [np.mean(v[~np.isnan(v)]) if (~np.isnan(v)).any() else np.nan for v in votes]
+                )
                 weight = np.maximum(np.nan_to_num(r[axis][seats]), 0) * ~np.isnan(votes)
-                means_of.append((weight * np.nan_to_num(votes)).sum() / weight.sum() if weight.sum()
-                                else np.nan)
+                means_of.append(
+                    (weight * np.nan_to_num(votes)).sum() / weight.sum() if weight.sum() else np.nan
+                )
             quality.append(np.mean(means_of))
         rows["GC"].append(quality)
     return {name: np.array(values) for name, values in rows.items()}
@@ -89,14 +100,21 @@ def judge_by_judge(scores):
 def main():
     p = SimpleNamespace(**{**study_params("metanym"), "runs": [1]})
     _, ratings = demo_ratings(p)
-    game = build_game(ratings, anchor_model=p.anchor_model, evaluators=list(p.players),
-                      targets=[name for name in p.players if name != p.anchor_model], zeros=p.zeros)
+    game = build_game(
+        ratings,
+        anchor_model=p.anchor_model,
+        evaluators=list(p.players),
+        targets=[name for name in p.players if name != p.anchor_model],
+        zeros=p.zeros,
+    )
     rng = np.random.default_rng(0)
     start = perf_counter()
     joint_intervals(game, p.council, B=B, rng=rng)
     leaderboard_intervals(game, p.council, p.ballast[:2], B=B, rng=rng)
     whole = perf_counter() - start
-    print(f"all point estimates and {B} joint replicates, twelve evaluators and twelve contests: {whole:.2f} s (mark: 5 s)")
+    print(
+        f"all point estimates and {B} joint replicates, twelve evaluators and twelve contests: {whole:.2f} s (mark: 5 s)"
+    )
 
     table = atom_table(game)
     counts = bootstrap_weights(table.n_atoms, B, rng)
@@ -119,10 +137,13 @@ def main():
         taken = np.nan_to_num(matrix[:, columns], nan=7.0)
         np.linalg.svd(taken - taken.mean(axis=1, keepdims=True), full_matrices=False)
     svd_alone = (perf_counter() - start) * B / 200
-    print(f"twelve evaluators, {B} replicates: together {together:.3f} s; one by one {one_by_one:.1f} s (from {SAMPLE}), "
-          f"ratio {one_by_one / together:.0f}x (mark: 20x)")
     print(
-        f"the loop's SVDs alone: {svd_alone:.2f} s, ratio {svd_alone / together:.1f}x to everything together")
+        f"twelve evaluators, {B} replicates: together {together:.3f} s; one by one {one_by_one:.1f} s (from {SAMPLE}), "
+        f"ratio {one_by_one / together:.0f}x (mark: 20x)"
+    )
+    print(
+        f"the loop's SVDs alone: {svd_alone:.2f} s, ratio {svd_alone / together:.1f}x to everything together"
+    )
     evaluators, targets = line_up(game, None, p.council, p.ballast[:2])
     part, atoms = table.select(evaluators, targets)
     start = perf_counter()

@@ -52,8 +52,12 @@ PROMPT = (
     "Analyse this creature. " + "It has limbs, skin and habits that fill a description of usual length. " * 80
 )
 CONCURRENCY = 32
-MARKS = {"calls a second": 400, "calls a second, long": 400, "growth of memory": 1.10,
-         "seconds to resume 9,000": 2.0}
+MARKS = {
+    "calls a second": 400,
+    "calls a second, long": 400,
+    "growth of memory": 1.10,
+    "seconds to resume 9,000": 2.0,
+}
 
 
 def judge_requests(count, start=0):

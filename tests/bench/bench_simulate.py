@@ -46,11 +46,20 @@ def requests():
     system, template = judge_prompt()
     raw = []
     for text in list(texts.values())[:CALLS]:
-        body = json.dumps({"model": "openai/gpt-5.4", "temperature": 0, "messages": [
-            {"role": "system", "content": system},
-            {"role": "user", "content": template.replace("{description}", text)}]}).encode()
-        raw.append(b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
-                   b"content-length: %d\r\n\r\n" % len(body) + body)
+        body = json.dumps(
+            {
+                "model": "openai/gpt-5.4",
+                "temperature": 0,
+                "messages": [
+                    {"role": "system", "content": system},
+                    {"role": "user", "content": template.replace("{description}", text)},
+                ],
+            }
+        ).encode()
+        raw.append(
+            b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+            b"content-length: %d\r\n\r\n" % len(body) + body
+        )
     return raw
 
 
@@ -90,8 +99,9 @@ def main():
         port = int(server.base_url.split(":")[2].split("/")[0])
         asyncio.run(ask_all(port, raw[:1]))  # the first request solves the truth
         wall, own, size = measured(port, server.pid, raw)
-    peer = subprocess.Popen([sys.executable, "-c", PEER, str(size)],
-                            stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    peer = subprocess.Popen(
+        [sys.executable, "-c", PEER, str(size)], stdout=subprocess.PIPE, text=True, cwd=ROOT
+    )
     try:
         peer_wall, peer_own, _ = measured(int(peer.stdout.readline()), peer.pid, raw)
     finally:
@@ -99,7 +109,8 @@ def main():
         peer.communicate()
     print(f"simulated judges: {wall:,.0f} answers/s, {own:,.0f} per second of server time (mark: {MARK:,})")
     print(
-        f"bare uvicorn, constant body: {peer_wall:,.0f} answers/s, {peer_own:,.0f} per second of server time")
+        f"bare uvicorn, constant body: {peer_wall:,.0f} answers/s, {peer_own:,.0f} per second of server time"
+    )
     print(f"ratio (server time): {own / peer_own:.2f}")
     return 0 if own >= MARK else 1
 

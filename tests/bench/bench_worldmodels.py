@@ -23,14 +23,25 @@ def random_game(rng, states=12, ends=5, chance=0.3) -> POSG:
     names = [f"s{i}" for i in range(states)]
     while True:
         actions, rows = {}, {}
-        for s in names[:states - ends]:
+        for s in names[: states - ends]:
             actions[s] = (("a", "b"), ("c", "d"))
             rows[s] = {}
             for joint in (("a", "c"), ("a", "d"), ("b", "c"), ("b", "d")):
                 first, second = rng.choice(states, 2, replace=False)
-                rows[s][joint] = {names[first]: 0.75, names[second]: 0.25} if rng.random() < chance else {names[first]: 1.0}
-        game = POSG(("p", "q"), tuple(names), "s0", frozenset(names[states - ends:]), actions, rows,
-                    {who: {s: s for s in names} for who in "pq"})
+                rows[s][joint] = (
+                    {names[first]: 0.75, names[second]: 0.25}
+                    if rng.random() < chance
+                    else {names[first]: 1.0}
+                )
+        game = POSG(
+            ("p", "q"),
+            tuple(names),
+            "s0",
+            frozenset(names[states - ends :]),
+            actions,
+            rows,
+            {who: {s: s for s in names} for who in "pq"},
+        )
         if len(game.depths()) == states:
             return game
 
@@ -90,9 +101,13 @@ def main() -> int:
     p.situations, p.cultures = [], []
     requests = generation_requests(p)
     texts = [reply.text for reply in in_process(requests).replies]
-    replies = pd.DataFrame([[f"{i}", *(r.tag[k] for k in ("track", "model", "case", "condition", "run", "round")), text]
-                            for i, (r, text) in enumerate(zip(requests, texts))],
-                           columns=["id", "track", "model", "case", "condition", "run", "round", "text"])
+    replies = pd.DataFrame(
+        [
+            [f"{i}", *(r.tag[k] for k in ("track", "model", "case", "condition", "run", "round")), text]
+            for i, (r, text) in enumerate(zip(requests, texts))
+        ],
+        columns=["id", "track", "model", "case", "condition", "run", "round", "text"],
+    )
     start = time.perf_counter()
     candidates, documents = judge(replies, trust=True)
     lane_1 = time.perf_counter() - start
@@ -102,7 +117,11 @@ def main() -> int:
     semantic_table(candidates, games, checklist=p.checklist)
     total = time.perf_counter() - start
     print()
-    mark(f"{len(candidates)} candidates through all lanes (isolation: {isolation()[0]}; Lane 1 alone {lane_1:.1f} s)", total, 60)
+    mark(
+        f"{len(candidates)} candidates through all lanes (isolation: {isolation()[0]}; Lane 1 alone {lane_1:.1f} s)",
+        total,
+        60,
+    )
     return 1 if missed else 0
 
 

@@ -65,8 +65,14 @@ def subset_rows(rates):
     for k in range(1, rates.shape[1] + 1):
         for features in combinations(range(rates.shape[1]), k):
             part = np.round(rates[:, list(features)].sum(axis=1), 9)
-            rows.append((k, stats.spearmanr(part, full).statistic, stats.kendalltau(part, full).statistic,
-                         np.abs(full - part).mean()))
+            rows.append(
+                (
+                    k,
+                    stats.spearmanr(part, full).statistic,
+                    stats.kendalltau(part, full).statistic,
+                    np.abs(full - part).mean(),
+                )
+            )
     return rows
 
 
@@ -153,8 +159,10 @@ def analysis(study, settings, shares):
     with watch.loop("minimum detectable effect", simulations / settings.simulations):
         minimum_detectable_shift(len(pooled[pairs[0][0]]), 0.05 / len(pairs), 0.8, simulations, settings.seed)
     with watch.loop("wordings"):
-        means = {name: np.array([scores[(owner == model) & (setting == name)].mean()
-                                 for model in settings.models]) for name in settings.wordings}
+        means = {
+            name: np.array([scores[(owner == model) & (setting == name)].mean() for model in settings.models])
+            for name in settings.wordings
+        }
         for first, second in combinations(settings.wordings, 2):
             a, b = means[first], means[second]
             cells["rho", first, second] = stats.spearmanr(np.round(a, 9), np.round(b, 9)).statistic
@@ -184,8 +192,12 @@ def analysis(study, settings, shares):
     with watch.loop("features: null of the smallest k", runs / settings.B_min_k):
         smallest_k_null(rates, runs, rng, 0.9, 0.8)
     with watch.loop("judges"):
-        by_judge = np.array([[totals[main & (owner == model), judge].mean() for model in settings.models]
-                             for judge in range(len(study.judges))])
+        by_judge = np.array(
+            [
+                [totals[main & (owner == model), judge].mean() for model in settings.models]
+                for judge in range(len(study.judges))
+            ]
+        )
     for number, judge in enumerate(study.judges):
         with watch.loop("judges"):
             rest = np.delete(by_judge, number, axis=0).mean(axis=0)

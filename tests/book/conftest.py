@@ -179,7 +179,9 @@ def out(tmp_path_factory):
     beyond = [
         ["alienbench", "beyond", "a", "b", 0.51234, None, None, None, "", "data", "alienbench/05_more", 2]
     ]
-    across = [["across", "across-alpha", "a", "alpha", 0.5, None, None, None, "", "data", "across/01_designs", 2]]
+    across = [
+        ["across", "across-alpha", "a", "alpha", 0.5, None, None, None, "", "data", "across/01_designs", 2]
+    ]
     paths = []
     for name, lines in (
         ("alienbench/04_agreement", made),

@@ -17,20 +17,27 @@ def ratings(seed=0, runs=(1,), anchors=(5, 6, 7, 8), players=PLAYERS, archetypes
     for run in runs:
         standing = {target: rng.normal(size=(archetypes, 5)) for target in players}
         taste = {target: rng.normal(size=(archetypes, 4)) for target in players}
-        for anchor in (anchors if run == min(runs) else [7]):
+        for anchor in anchors if run == min(runs) else [7]:
             for judge in players:
                 for target in players:
                     if target in (judge, ANCHOR):
                         continue
                     noise = rng.normal(size=(archetypes, 9)) * 0.6
-                    scores = np.hstack([skill[judge] * standing[target],
-                                        1.2 * taste[target]]) + noise + anchor
+                    scores = (
+                        np.hstack([skill[judge] * standing[target], 1.2 * taste[target]]) + noise + anchor
+                    )
                     scores = np.clip(np.rint(scores), 1, 10)
                     structure = np.clip(
-                        np.rint(anchor + len(target) - 3 + players.index(target) % 3 + rng.normal()), 1, 10)
+                        np.rint(anchor + len(target) - 3 + players.index(target) % 3 + rng.normal()), 1, 10
+                    )
                     frame = pd.DataFrame(scores, columns=list(SCORES[:-1])).assign(
-                        structure=structure, run=run, anchor=anchor, evaluator=judge, target=target,
-                        archetype=range(1, archetypes + 1))
+                        structure=structure,
+                        run=run,
+                        anchor=anchor,
+                        evaluator=judge,
+                        target=target,
+                        archetype=range(1, archetypes + 1),
+                    )
                     parts.append(frame)
     return pd.concat(parts, ignore_index=True)[[*KEYS, *SCORES]]
 
@@ -38,5 +45,9 @@ def ratings(seed=0, runs=(1,), anchors=(5, 6, 7, 8), players=PLAYERS, archetypes
 def game(**options):
     """A small game of six players."""
     players = options.get("players", PLAYERS)
-    return build_game(ratings(**options), anchor_model=ANCHOR, evaluators=players,
-                      targets=[p for p in players if p != ANCHOR])
+    return build_game(
+        ratings(**options),
+        anchor_model=ANCHOR,
+        evaluators=players,
+        targets=[p for p in players if p != ANCHOR],
+    )

@@ -20,8 +20,16 @@ from lib.studies.metanym_evaluation import JSON_KEYS
 from lib.studies.metanym_ratings import read_table
 from lib.studies.metanym_stages import demo_ratings, write_portfolios
 
-RATED = ("03_factual", "04_consistency", "05_council", "06_contest", "07_external", "10_robustness", "11_limits",
-         "13_leaderboard")
+RATED = (
+    "03_factual",
+    "04_consistency",
+    "05_council",
+    "06_contest",
+    "07_external",
+    "10_robustness",
+    "11_limits",
+    "13_leaderboard",
+)
 SOME = ("03_factual", "06_contest", "07_external", "13_leaderboard")
 FLAT, SEAT, ANCHOR = "claude-sonnet-4", "gemini-2.5-flash", "claude-opus-4.5"
 CONTEXTS = list(SCORES[:5])
@@ -50,7 +58,10 @@ def flattened(ratings, judge, columns=SCORES):
 def test_a_judge_who_rates_everything_seven_goes_through_the_chain(demo, tmp_path, judge):
     said = chain(flattened(demo[2], judge), tmp_path, RATED if judge == SEAT else SOME)
     board, factual = cells_of(tmp_path, "06_contest"), cells_of(tmp_path, "03_factual")
-    assert factual.at[("table-4", judge, "EF"), "value"] == 0 and board.at[("table-2", judge, "EF"), "value"] == 0
+    assert (
+        factual.at[("table-4", judge, "EF"), "value"] == 0
+        and board.at[("table-2", judge, "EF"), "value"] == 0
+    )
     lost = board.loc["table-2"].xs("T", level="column")
     assert list(lost.index[lost["value"].isna()]) == [judge]
     assert judge in lost.at[judge, "note"] and "one rating throughout" in lost.at[judge, "note"]
@@ -69,18 +80,27 @@ def test_two_identical_judges_go_through_the_chain(demo, tmp_path):
     assert found[pair[0]] == pytest.approx(found[pair[1]], abs=1e-9) and found[pair[0]] > 0
 
 
-@pytest.mark.parametrize("change, words", [
-    (lambda t: t[t["target"] != "gpt-4o"], "portfolio of gpt-4o is missing in run 1"),
-    (lambda t: t[(t["target"] != "gpt-4o") | (t["run"] == 1)], "portfolio of gpt-4o is missing in run 2"),
-    (lambda t: t[t["evaluator"] != ANCHOR], f"evaluator {ANCHOR} rated no portfolio"),
-    (lambda t: t[t["anchor"] != 7], "no rating has the reference pinned at 7"),
-    (lambda t: t[t["anchor"] == 7], "every rating has the reference pinned at 7"),
-    (lambda t: t[:0], "no rating has the reference pinned at 7"),
-    (lambda t: t.assign(beauty=t["beauty"].where(t.index != 5, 11)), r"ratings.csv, line 7: beauty is 11"),
-    (lambda t: t.assign(evaluator=t["evaluator"].replace(FLAT, "claude-sonnet")), "did you mean 'claude-sonnet-4'"),
-    (lambda t: flattened(t, ANCHOR), f"the anchor {ANCHOR} has no factual loading"),
-    (lambda t: flattened(t, ANCHOR, SCORES[5:]), f"the anchor {ANCHOR} keeps no order"),
-])
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (lambda t: t[t["target"] != "gpt-4o"], "portfolio of gpt-4o is missing in run 1"),
+        (lambda t: t[(t["target"] != "gpt-4o") | (t["run"] == 1)], "portfolio of gpt-4o is missing in run 2"),
+        (lambda t: t[t["evaluator"] != ANCHOR], f"evaluator {ANCHOR} rated no portfolio"),
+        (lambda t: t[t["anchor"] != 7], "no rating has the reference pinned at 7"),
+        (lambda t: t[t["anchor"] == 7], "every rating has the reference pinned at 7"),
+        (lambda t: t[:0], "no rating has the reference pinned at 7"),
+        (
+            lambda t: t.assign(beauty=t["beauty"].where(t.index != 5, 11)),
+            r"ratings.csv, line 7: beauty is 11",
+        ),
+        (
+            lambda t: t.assign(evaluator=t["evaluator"].replace(FLAT, "claude-sonnet")),
+            "did you mean 'claude-sonnet-4'",
+        ),
+        (lambda t: flattened(t, ANCHOR), f"the anchor {ANCHOR} has no factual loading"),
+        (lambda t: flattened(t, ANCHOR, SCORES[5:]), f"the anchor {ANCHOR} keeps no order"),
+    ],
+)
 def test_ratings_that_stop_every_notebook_with_the_same_sentence(demo, tmp_path, change, words):
     for name in RATED:
         with pytest.raises(MetanymError, match=words):
@@ -95,8 +115,10 @@ def test_a_game_in_which_nobody_tells_contexts_apart(demo, tmp_path):
         chain(ratings, tmp_path, ["03_factual"])
 
 
-@pytest.mark.parametrize("count, words", [
-    (1, "1 judge.*takes at least 3"), (2, "2 judge.*takes at least 3"), (3, "a council of 2")])
+@pytest.mark.parametrize(
+    "count, words",
+    [(1, "1 judge.*takes at least 3"), (2, "2 judge.*takes at least 3"), (3, "a council of 2")],
+)
 def test_fewer_than_three_judges(demo, tmp_path, count, words):
     players = dict(list(demo[0].players.items())[:count])
     part = demo[2][demo[2]["evaluator"].isin(players) & demo[2]["target"].isin(players)]
@@ -118,15 +140,17 @@ def test_four_judges_are_a_game(demo, tmp_path):
 def answering(monkeypatch, change) -> None:
     """Let the simulated players answer `change(request, text asked, answer as ever)`."""
     answer = simulated.respond
-    monkeypatch.setattr(simulated, "respond",
-                        lambda request: change(request, request["messages"][-1]["content"], answer))
+    monkeypatch.setattr(
+        simulated, "respond", lambda request: change(request, request["messages"][-1]["content"], answer)
+    )
 
 
 def judged(demo, folder, anchors=(7,)) -> str:
     """What 02_judge prints when it asks the simulated players about the first run."""
     path = write_portfolios(folder / "portfolios.jsonl", demo[1])
-    return run_notebook("02_judge", folder, source="in process", portfolios=str(path), runs=[1],
-                        anchors=list(anchors))
+    return run_notebook(
+        "02_judge", folder, source="in process", portfolios=str(path), runs=[1], anchors=list(anchors)
+    )
 
 
 def slug(demo, name) -> str:
@@ -141,8 +165,14 @@ def with_rating(rating) -> Reply:
 
 
 def test_replies_that_say_seven_throughout(demo, tmp_path, monkeypatch):
-    answering(monkeypatch, lambda request, text, answer: with_rating(7) if "pre-scored at" in text and same_model(
-        request["model"], slug(demo, FLAT)) else answer(request))
+    answering(
+        monkeypatch,
+        lambda request, text, answer: (
+            with_rating(7)
+            if "pre-scored at" in text and same_model(request["model"], slug(demo, FLAT))
+            else answer(request)
+        ),
+    )
     assert f"{FLAT} rates every context 7" in judged(demo, tmp_path, anchors=[6, 7])
     chain(read_table(tmp_path / "metanym" / "ratings.csv"), tmp_path, ["03_factual"])
     assert cells_of(tmp_path, "03_factual").at[("table-4", FLAT, "EF"), "value"] == 0
@@ -179,23 +209,45 @@ def test_a_rating_of_eleven_is_asked_again_and_then_void(demo, tmp_path, monkeyp
 
 
 def test_a_batch_that_one_judge_does_not_answer(demo, tmp_path, monkeypatch):
-    answering(monkeypatch, lambda request, text, answer: Reply("I would rather not.") if text.startswith(
-        "# Score these.") and same_model(request["model"], slug(demo, ANCHOR)) else answer(request))
+    answering(
+        monkeypatch,
+        lambda request, text, answer: (
+            Reply("I would rather not.")
+            if text.startswith("# Score these.") and same_model(request["model"], slug(demo, ANCHOR))
+            else answer(request)
+        ),
+    )
     assert "highest:" in judged(demo, tmp_path)
     raw = cells_of(tmp_path, "02_judge").loc["text-4.1"].xs("unanchored", level="column")["value"]
     assert raw.drop("separation").notna().all() and len(raw) == len(demo[0].players) + 1
 
 
-@pytest.mark.parametrize("silent, words", [
-    ("gpt-4o", "portfolio of gpt-4o is missing in run 1"),
-    (ANCHOR, f"the anchor model {ANCHOR} has no portfolio in run 1: nothing can be pinned")])
+@pytest.mark.parametrize(
+    "silent, words",
+    [
+        ("gpt-4o", "portfolio of gpt-4o is missing in run 1"),
+        (ANCHOR, f"the anchor model {ANCHOR} has no portfolio in run 1: nothing can be pinned"),
+    ],
+)
 def test_a_player_who_writes_nothing(demo, tmp_path, monkeypatch, silent, words):
-    answering(monkeypatch, lambda request, text, answer: Reply("I would rather not.") if text.startswith(
-        "# Make more") and same_model(request["model"], slug(demo, silent)) else answer(request))
+    answering(
+        monkeypatch,
+        lambda request, text, answer: (
+            Reply("I would rather not.")
+            if text.startswith("# Make more") and same_model(request["model"], slug(demo, silent))
+            else answer(request)
+        ),
+    )
     assert "1 void" in run_notebook("01_play", tmp_path, source="in process", runs=[1])
     with pytest.raises(MetanymError, match=words):
-        run_notebook("02_judge", tmp_path, source="in process", runs=[1], anchors=[7],
-                     portfolios=str(tmp_path / "metanym" / "portfolios.jsonl"))
+        run_notebook(
+            "02_judge",
+            tmp_path,
+            source="in process",
+            runs=[1],
+            anchors=[7],
+            portfolios=str(tmp_path / "metanym" / "portfolios.jsonl"),
+        )
 
 
 def test_the_released_table_is_refused_when_it_is_not_the_pinned_one(demo, tmp_path, mirror):
@@ -203,5 +255,10 @@ def test_the_released_table_is_refused_when_it_is_not_the_pinned_one(demo, tmp_p
     (tmp_path / "metanym").mkdir()
     (tmp_path / "metanym" / "ratings_run1.csv").write_text(kept.replace(",7,", ",11,", 1), encoding="utf-8")
     with pytest.raises(ArchiveError, match="ratings_run1.csv"):
-        run_notebook("02_judge", tmp_path / "out", source="archive", mirror=str(tmp_path),
-                     portfolios=str(write_portfolios(tmp_path / "portfolios.jsonl", demo[1])))
+        run_notebook(
+            "02_judge",
+            tmp_path / "out",
+            source="archive",
+            mirror=str(tmp_path),
+            portfolios=str(write_portfolios(tmp_path / "portfolios.jsonl", demo[1])),
+        )

@@ -8,13 +8,32 @@ import pytest
 from games import ANCHOR, PLAYERS, game, ratings
 
 from lib.studies.metanym import SUBJECTIVE, MetanymError, build_game
-from lib.studies.metanym_components import (RATINGS, anchored_cosine, apart_weights, atom_table, check_scale,
-                                            components, consistency_table, factual_matrix, joint_intervals,
-                                            joint_replicates, undefined)
-from lib.studies.metanym_contest import (adjacent_resolved, ballast_table, contest, guards_hold, leaderboard,
-                                         leaderboard_intervals, leaderboard_replicates, line_up,
-                                         near_zero_edge,
-                                         resolved_above, select_council)
+from lib.studies.metanym_components import (
+    RATINGS,
+    anchored_cosine,
+    apart_weights,
+    atom_table,
+    check_scale,
+    components,
+    consistency_table,
+    factual_matrix,
+    joint_intervals,
+    joint_replicates,
+    undefined,
+)
+from lib.studies.metanym_contest import (
+    adjacent_resolved,
+    ballast_table,
+    contest,
+    guards_hold,
+    leaderboard,
+    leaderboard_intervals,
+    leaderboard_replicates,
+    line_up,
+    near_zero_edge,
+    resolved_above,
+    select_council,
+)
 
 COUNCIL, BALLAST = ["ann", "bob", "cid"], ["fay", "eve"]
 
@@ -46,8 +65,9 @@ def test_components_written_out_once_more():
     f = np.maximum(u, 0)
     consensus = f @ filled.mean(axis=1) / f.sum() + s[0] * (f @ u) / f.sum() * v
     assert found.table.at["dot", "EF"] == pytest.approx(7 * f[3] / f[0])
-    assert found.table.at["dot",
-                          "GF"] == pytest.approx(consensus[target_of == PLAYERS[1:].index("dot")].mean())
+    assert found.table.at["dot", "GF"] == pytest.approx(
+        consensus[target_of == PLAYERS[1:].index("dot")].mean()
+    )
     r = consistency_table(one)
     votes = one.subjective[0, 2, :3, PLAYERS[1:].index("dot"), :, 0].mean(axis=1)
     weight = r["beauty"].to_numpy()[:3]
@@ -60,12 +80,14 @@ def test_components_written_out_once_more():
 def test_judges_in_another_order_and_under_other_names():
     one, names = game(), dict(zip(PLAYERS, ["u", "v", "w", "x", "y", "z"]))
     base = components(one, COUNCIL).table
-    turned = one.only(evaluators=["cid", "ann", "fay", "eve", "bob", "dot"],
-                      targets=["fay", "bob", "dot", "cid", "eve"])
+    turned = one.only(
+        evaluators=["cid", "ann", "fay", "eve", "bob", "dot"], targets=["fay", "bob", "dot", "cid", "eve"]
+    )
     pd.testing.assert_frame_equal(components(turned, COUNCIL[::-1]).table.loc[list(PLAYERS)], base)
     table = ratings().replace({"evaluator": names, "target": names})
-    renamed = build_game(table, anchor_model="u", evaluators=list(names.values()),
-                         targets=list(names.values())[1:])
+    renamed = build_game(
+        table, anchor_model="u", evaluators=list(names.values()), targets=list(names.values())[1:]
+    )
     np.testing.assert_allclose(components(renamed, ["u", "v", "w"]).table, base)
 
 
@@ -100,10 +122,14 @@ def test_a_flat_judge_reads_zero_and_one_without_a_standard_is_undefined():
     flat = table.evaluator == "fay"
     table.loc[flat, ["pc1", "pc2", "pc3", "pc4", "pc5"]] = 7
     table.loc[flat, ["beauty", "intelligence", "distinctness", "length"]] = 7
-    found = components(build_game(table, anchor_model=ANCHOR, evaluators=PLAYERS, targets=PLAYERS[1:]),
-                       COUNCIL).table
-    assert abs(found.at["fay", "EF"]) < 0.3 and np.isnan(found.at["fay",
-                                                                  "EC"]) and np.isnan(found.at["fay", "T"])
+    found = components(
+        build_game(table, anchor_model=ANCHOR, evaluators=PLAYERS, targets=PLAYERS[1:]), COUNCIL
+    ).table
+    assert (
+        abs(found.at["fay", "EF"]) < 0.3
+        and np.isnan(found.at["fay", "EC"])
+        and np.isnan(found.at["fay", "T"])
+    )
     assert found.drop(index="fay").notna().all().all()
 
 
@@ -121,8 +147,9 @@ def test_drawing_every_atom_once_is_the_point_estimate(options):
     for name in RATINGS:
         np.testing.assert_allclose(drawn[name][1], point.table[name], atol=1e-9, err_msg=name)
     np.testing.assert_allclose(drawn["consistency"][0], point.consistency[list(SUBJECTIVE)], atol=1e-9)
-    np.testing.assert_allclose(drawn["axis_consistency"]["factual"][0], point.consistency["factual"],
-                               atol=1e-9)
+    np.testing.assert_allclose(
+        drawn["axis_consistency"]["factual"][0], point.consistency["factual"], atol=1e-9
+    )
     assert drawn["gap"][0] == pytest.approx(point.axis.gap)
 
 
@@ -138,8 +165,10 @@ def test_replicates_equal_games_with_repeated_archetypes():
             counts[t] = np.bincount(pick[t], minlength=5)
         factual, subjective = one.factual.copy(), one.subjective.copy()
         for t in range(5):
-            factual[:, :, :, t], subjective[:, :, :, t] = one.factual[:, :, :, t, pick[t]], one.subjective[:,
-                                                                                                           :, :, t, pick[t]]
+            factual[:, :, :, t], subjective[:, :, :, t] = (
+                one.factual[:, :, :, t, pick[t]],
+                one.subjective[:, :, :, t, pick[t]],
+            )
         again = replace(one, factual=factual, subjective=subjective)
         drawn = joint_replicates(table, counts.reshape(1, -1), COUNCIL)
         point = components(again, COUNCIL)
@@ -153,8 +182,10 @@ def test_a_structural_score_counts_once_or_as_drawn():
     counts = np.ones((1, 25))
     counts[0, :5] = [5, 0, 0, 0, 0]
     counts[0, 5:10] = [9, 0, 0, 0, 0]
-    once, drawn = (joint_replicates(table, counts, COUNCIL, structure)["consistency"][0, :, -1]
-                   for structure in ("once", "drawn"))
+    once, drawn = (
+        joint_replicates(table, counts, COUNCIL, structure)["consistency"][0, :, -1]
+        for structure in ("once", "drawn")
+    )
     np.testing.assert_allclose(once, components(game(), COUNCIL).consistency["structure"], atol=1e-9)
     assert not np.allclose(once, drawn)
     with pytest.raises(MetanymError, match="structure='twice'"):
@@ -194,8 +225,10 @@ def test_cosine_of_equal_and_opposite_profiles():
 
 def test_line_up_of_contests():
     one = game()
-    assert line_up(one, "dot", COUNCIL, BALLAST) == (["ann", "bob", "cid", "dot"],
-                                                     ["bob", "cid", "fay", "eve", "dot"])
+    assert line_up(one, "dot", COUNCIL, BALLAST) == (
+        ["ann", "bob", "cid", "dot"],
+        ["bob", "cid", "fay", "eve", "dot"],
+    )
     assert line_up(one, "bob", COUNCIL, BALLAST) == (COUNCIL, ["bob", "cid", "fay", "eve"])
     assert line_up(one, "fay", COUNCIL, BALLAST) == ([*COUNCIL, "fay"], ["bob", "cid", "fay", "eve"])
     assert line_up(one, None, COUNCIL, []) == (COUNCIL, ["bob", "cid"])
@@ -238,9 +271,10 @@ def test_leaderboard_intervals_and_a_resolved_challenge():
     assert not resolved_above(drawn, "ann", "ann")
 
 
-@pytest.mark.parametrize("gap, spread, hold",
-                         [(2.0, 2.6, True), (5.0, 3, True), (1.99, 3, False), (5.01, 3, False),
-                                               (3, 2.5, False)])
+@pytest.mark.parametrize(
+    "gap, spread, hold",
+    [(2.0, 2.6, True), (5.0, 3, True), (1.99, 3, False), (5.01, 3, False), (3, 2.5, False)],
+)
 def test_guards(gap, spread, hold):
     assert bool(guards_hold(gap, spread)) is hold
 
@@ -254,9 +288,14 @@ def test_near_zero_band_splits_where_the_loadings_break():
 
 
 def test_both_gates_seat_the_council():
-    loading = pd.DataFrame({"estimate": [0.6, 0.5, 0.4, 0.1, 0.05], "lo": [0.5, 0.4, 0.12, 0.05, 0],
-                            "hi": [0.7, 0.6, 0.5, 0.15, 0.1]},
-                           index=list("abcde"))
+    loading = pd.DataFrame(
+        {
+            "estimate": [0.6, 0.5, 0.4, 0.1, 0.05],
+            "lo": [0.5, 0.4, 0.12, 0.05, 0],
+            "hi": [0.7, 0.6, 0.5, 0.15, 0.1],
+        },
+        index=list("abcde"),
+    )
     frame = select_council(loading, pd.Series([0.9, 0.7, 0.9, 0.95, 0.1], index=list("abcde")))
     assert list(frame.index[frame["seat"]]) == ["a"]
     assert list(frame["clear_of_band"]) == [True, True, False, False, False]
@@ -293,4 +332,9 @@ def test_a_game_without_a_scale_is_refused_and_what_is_undefined_is_said():
     with pytest.raises(MetanymError, match="reference pinned at 7: consistency"):
         check_scale(game(anchors=(7,)))
     with pytest.raises(MetanymError, match="the anchor ann keeps no order of archetypes"):
-        check_scale(build_game(flat.assign(**{axis: flat[axis].where(flat.evaluator != ANCHOR, 7) for axis in SUBJECTIVE}), **build))
+        check_scale(
+            build_game(
+                flat.assign(**{axis: flat[axis].where(flat.evaluator != ANCHOR, 7) for axis in SUBJECTIVE}),
+                **build,
+            )
+        )

@@ -7,13 +7,28 @@ from scipy import stats
 
 from lib.cells import grid, published
 from lib.studies.metanym import MetanymError
-from lib.studies.metanym_external import (all_combinations, bca_interval, composite, correlation,
-                                          fisher_interval,
-                                          interval_replicates, ladder, least_squares, propagated_error,
-                                          regimes, rounding_range)
-from lib.studies.metanym_gpqa import (audit, key_balance, lenient_answer, merge_stages, score_replies,
-                                      shuffled_options,
-                                      strict_answer)
+from lib.studies.metanym_external import (
+    all_combinations,
+    bca_interval,
+    composite,
+    correlation,
+    fisher_interval,
+    interval_replicates,
+    ladder,
+    least_squares,
+    propagated_error,
+    regimes,
+    rounding_range,
+)
+from lib.studies.metanym_gpqa import (
+    audit,
+    key_balance,
+    lenient_answer,
+    merge_stages,
+    score_replies,
+    shuffled_options,
+    strict_answer,
+)
 
 
 def printed():
@@ -44,8 +59,14 @@ def test_bca_interval_agrees_with_scipy():
     x, y = rng().normal(size=(2, 25))
     y = x + 0.7 * y
     mine = bca_interval(x, y, B=8000, rng=rng())
-    theirs = stats.bootstrap((x, y), lambda a, b, axis=-1: correlation(a, b, axis), paired=True, method="BCa",
-                             n_resamples=8000, rng=np.random.default_rng(1)).confidence_interval
+    theirs = stats.bootstrap(
+        (x, y),
+        lambda a, b, axis=-1: correlation(a, b, axis),
+        paired=True,
+        method="BCa",
+        n_resamples=8000,
+        rng=np.random.default_rng(1),
+    ).confidence_interval
     np.testing.assert_allclose(mine, theirs, atol=0.02)
 
 
@@ -66,8 +87,9 @@ def test_the_printed_regimes_come_out_of_the_printed_components():
     cells, components, gpqa = printed()
     found, table = regimes(components, gpqa), grid(cells, "table-11")
     assert (np.abs(found - table).drop(index="GF") <= 0.005 + 1e-9).all().all()
-    assert abs(found.at["GF", "leading_eight"] - table.at["GF",
-                                                          "leading_eight"]) < 0.01  # from rounded components
+    assert (
+        abs(found.at["GF", "leading_eight"] - table.at["GF", "leading_eight"]) < 0.01
+    )  # from rounded components
 
 
 def test_no_combination_beats_the_whole():
@@ -114,21 +136,24 @@ def test_rounding_range():
 # the keyed test -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text, strict, lenient", [
-    ("So it is.\nAnswer: B", "B", "B"),
-    ("**Answer: C**", "C", "C"),
-    ("Answer: $D$\n\n", "D", "D"),
-    ("The options A and B fail.\n$\\boxed{C}$", None, "C"),
-    ("$\\boxed{\\text{A}}$", None, "A"),
-    ("The correct answer is D.", None, "D"),
-    ("Answer: A would be wrong.\nAnswer: B", "B", "B"),
-    ("Answer: B\nI hope this helps.", None, "B"),
-    ("A", None, "A"),
-    ("An answer could be anything", None, None),
-    ("<think>Answer: A</think>Answer: C", "C", "C"),
-    ("<think>Answer: A", None, None),
-    ("", None, None),
-])
+@pytest.mark.parametrize(
+    "text, strict, lenient",
+    [
+        ("So it is.\nAnswer: B", "B", "B"),
+        ("**Answer: C**", "C", "C"),
+        ("Answer: $D$\n\n", "D", "D"),
+        ("The options A and B fail.\n$\\boxed{C}$", None, "C"),
+        ("$\\boxed{\\text{A}}$", None, "A"),
+        ("The correct answer is D.", None, "D"),
+        ("Answer: A would be wrong.\nAnswer: B", "B", "B"),
+        ("Answer: B\nI hope this helps.", None, "B"),
+        ("A", None, "A"),
+        ("An answer could be anything", None, None),
+        ("<think>Answer: A</think>Answer: C", "C", "C"),
+        ("<think>Answer: A", None, None),
+        ("", None, None),
+    ],
+)
 def test_answers_are_read(text, strict, lenient):
     assert strict_answer(text) == strict and lenient_answer(text) == lenient
 
@@ -136,9 +161,11 @@ def test_answers_are_read(text, strict, lenient):
 def test_options_depend_on_the_index_alone():
     options = ["right", "x", "y", "z"]
     shown, key = shuffled_options(7, options)
-    assert shuffled_options(7, options) == (shown,
-                                            key) and shown["ABCD".index(key)] == "right" and sorted(
-                                                shown) == sorted(options)
+    assert (
+        shuffled_options(7, options) == (shown, key)
+        and shown["ABCD".index(key)] == "right"
+        and sorted(shown) == sorted(options)
+    )
     keys = [shuffled_options(index, options)[1] for index in range(400)]
     assert key_balance(keys).p > 0.01
     with pytest.raises(MetanymError, match="four different options"):
@@ -146,8 +173,11 @@ def test_options_depend_on_the_index_alone():
 
 
 def replies(**texts):
-    rows = [{"model": model, "question": number, "text": text, "key": "A", "prompt": "Pick one."}
-            for model, said in texts.items() for number, text in enumerate(said)]
+    rows = [
+        {"model": model, "question": number, "text": text, "key": "A", "prompt": "Pick one."}
+        for model, said in texts.items()
+        for number, text in enumerate(said)
+    ]
     return pd.DataFrame(rows)
 
 
@@ -159,12 +189,20 @@ def test_scores_count_voids_as_wrong_and_without():
 
 def test_only_void_replies_are_patched():
     first = replies(ann=["Answer: A", "hm", "hm"], bob=["Answer: B", "Answer: A", "Answer: A"])
-    second = pd.DataFrame([{"model": "ann", "question": 1, "text": "Answer: A", "key": "A"},
-                           {"model": "ann", "question": 2, "text": "hm again", "key": "A"}])
+    second = pd.DataFrame(
+        [
+            {"model": "ann", "question": 1, "text": "Answer: A", "key": "A"},
+            {"model": "ann", "question": 2, "text": "hm again", "key": "A"},
+        ]
+    )
     patched, report = merge_stages(first, second)
     assert len(patched) == 6 and score_replies(patched).at["ann", "correct"] == 2
     assert dict(report.loc["ann", ["voids", "retried", "rescued", "residual"]].astype(int)) == {
-        "voids": 2, "retried": 2, "rescued": 1, "residual": 1}
+        "voids": 2,
+        "retried": 2,
+        "rescued": 1,
+        "residual": 1,
+    }
     assert report.at["bob", "retried"] == 0
     with pytest.raises(MetanymError, match="bob was asked question 0 again"):
         merge_stages(first, pd.DataFrame([{"model": "bob", "question": 0, "text": "Answer: A", "key": "A"}]))
@@ -182,18 +220,27 @@ def test_the_audit_passes_and_fails_by_row():
     good = replies(ann=["Answer: A"], bob=["Answer: B"])
     found = audit(good, pd.Series({"ann": 1, "bob": 0})).set_index("check")["passed"]
     assert found.drop("the key is balanced").all()
-    bad = pd.concat([good, pd.DataFrame([{"model": "ann", "question": 1, "text": "", "key": "B",
-                                          "prompt": "The key is B."}])])
+    bad = pd.concat(
+        [
+            good,
+            pd.DataFrame(
+                [{"model": "ann", "question": 1, "text": "", "key": "B", "prompt": "The key is B."}]
+            ),
+        ]
+    )
     found = audit(bad, pd.Series({"ann": 2, "bob": 0})).set_index("check")["passed"]
     assert not found["every model got every question"] and not found["no key enters a prompt"]
     assert not found["counts equal the published ones"]
 
 
-@pytest.mark.parametrize("change, words", [
-    (lambda t: t.drop(columns="key"), "no column 'key'"),
-    (lambda t: pd.concat([t, t]), "two replies to question 0"),
-    (lambda t: t.assign(key="E"), "no letter from A to D"),
-])
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (lambda t: t.drop(columns="key"), "no column 'key'"),
+        (lambda t: pd.concat([t, t]), "two replies to question 0"),
+        (lambda t: t.assign(key="E"), "no letter from A to D"),
+    ],
+)
 def test_replies_that_cannot_be_scored(change, words):
     with pytest.raises(MetanymError, match=words):
         score_replies(change(replies(ann=["Answer: A"])))

@@ -9,11 +9,21 @@ from games import PLAYERS, game
 from lib.spectral import two_sided
 from lib.studies.metanym import SUBJECTIVE, MetanymError
 from lib.studies.metanym_components import components, factual_matrix
-from lib.studies.metanym_limits import (authority, authority_total, axis_matrix, axis_recovery, bloc_curve,
-                                        consensus_gap,
-                                        consensus_judge, identification_power, null_ratios, planted,
-                                        self_fill_check,
-                                        skewed_standing, vendor_left_out)
+from lib.studies.metanym_limits import (
+    authority,
+    authority_total,
+    axis_matrix,
+    axis_recovery,
+    bloc_curve,
+    consensus_gap,
+    consensus_judge,
+    identification_power,
+    null_ratios,
+    planted,
+    self_fill_check,
+    skewed_standing,
+    vendor_left_out,
+)
 
 COUNCIL = ["ann", "bob", "cid"]
 
@@ -80,8 +90,9 @@ def test_planted_ratings_are_whole_numbers_on_the_scale():
     drawn = planted([1, 0.5], skewed_standing(30, rng()), rng(), B=10)
     assert drawn.shape == (10, 2, 30) and ((drawn >= 1) & (drawn <= 10) & (drawn == np.rint(drawn))).all()
     standing = skewed_standing(500, rng())
-    assert standing.mean(
-        ) == pytest.approx(0) and standing.std() == pytest.approx(1) and np.median(standing) > 0
+    assert (
+        standing.mean() == pytest.approx(0) and standing.std() == pytest.approx(1) and np.median(standing) > 0
+    )
 
 
 def test_recovery_equals_one_svd_at_a_time():
@@ -90,21 +101,24 @@ def test_recovery_equals_one_svd_at_a_time():
     found = axis_recovery(drawn, standing)
     for table, gap, truth, loading in zip(drawn, found["gap"], found["truth"], found["loading"]):
         one = two_sided(table)
-        assert gap == pytest.approx(one.gap) and truth == pytest.approx(np.corrcoef(one.right, standing)[0,
-                                                                                                         1])
+        assert gap == pytest.approx(one.gap) and truth == pytest.approx(
+            np.corrcoef(one.right, standing)[0, 1]
+        )
         np.testing.assert_allclose(loading, one.loadings, atol=1e-9)
 
 
 def test_more_judges_and_items_identify_the_axis():
-    found = identification_power([4, 24], [25, 200], competence=1.0, B=60,
-                                 rng=rng()).set_index(["n_judges", "n_items"])
+    found = identification_power([4, 24], [25, 200], competence=1.0, B=60, rng=rng()).set_index(
+        ["n_judges", "n_items"]
+    )
     assert found.at[(24, 200), "truth"] > found.at[(4, 25), "truth"] and found.at[(24, 200), "passes"] > 0.9
     assert found.at[(24, 200), "skill"] > 0.6
 
 
 def test_a_bloc_can_make_an_identified_axis_that_is_wrong():
-    found = bloc_curve(12, [0, 6], [0.0, 2.0], competence=0.7, n_items=150, B=60,
-                       rng=rng()).set_index(["bloc", "bias"])
+    found = bloc_curve(12, [0, 6], [0.0, 2.0], competence=0.7, n_items=150, B=60, rng=rng()).set_index(
+        ["bloc", "bias"]
+    )
     assert found.at[(6, 2.0), "misled"] > 0.9 and found.at[(6, 2.0), "passes"] > 0.9
     assert found.at[(6, 2.0), "truth"] < 0.5 < found.at[(0, 2.0), "truth"]
     assert found.at[(6, 0.0), "misled"] == 0

@@ -3,9 +3,14 @@
 import pytest
 
 from lib.studies.metanym import MetanymError
-from lib.studies.metanym_prompts import (evaluation_prompt, generation_prompt, gpqa_prompt, raw_prompt,
-                                         template,
-                                         unanchored_form)
+from lib.studies.metanym_prompts import (
+    evaluation_prompt,
+    generation_prompt,
+    gpqa_prompt,
+    raw_prompt,
+    template,
+    unanchored_form,
+)
 
 
 def test_the_unanchored_form_follows_from_the_anchored_one():
@@ -20,9 +25,12 @@ def test_nothing_of_the_calibration_is_left_in_it():
 
 
 def test_the_six_criteria_are_the_same_in_all_three():
-    for criterion in ("Each sentence is factually correct",
-                      "span very different domains. Metanyms are far from synonymous",
-                      "impressive length", "very different system structures"):
+    for criterion in (
+        "Each sentence is factually correct",
+        "span very different domains. Metanyms are far from synonymous",
+        "impressive length",
+        "very different system structures",
+    ):
         assert criterion in generation_prompt() and criterion in template("evaluation_anchored.md")
         assert criterion in template("evaluation_unanchored.md")
 
@@ -43,15 +51,18 @@ def test_a_question():
     assert gpqa_prompt("Why?", ["w", "x", "y", "z"]).rstrip().endswith("A) w\nB) x\nC) y\nD) z")
 
 
-@pytest.mark.parametrize("call, words", [
-    (lambda: evaluation_prompt("t", "r", 11), "anchor must lie on the rating scale"),
-    (lambda: evaluation_prompt("t", " ", 7), "portfolio 'reference' is empty"),
-    (lambda: raw_prompt({}), "at least one submission"),
-    (lambda: raw_prompt({"S01": ""}), "portfolio 'S01' is empty"),
-    (lambda: gpqa_prompt("Why?", ["a"]), "four options"),
-    (lambda: template("nothing.md"), "no such instrument"),
-    (lambda: unanchored_form("text"), "item 1"),
-])
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda: evaluation_prompt("t", "r", 11), "anchor must lie on the rating scale"),
+        (lambda: evaluation_prompt("t", " ", 7), "portfolio 'reference' is empty"),
+        (lambda: raw_prompt({}), "at least one submission"),
+        (lambda: raw_prompt({"S01": ""}), "portfolio 'S01' is empty"),
+        (lambda: gpqa_prompt("Why?", ["a"]), "four options"),
+        (lambda: template("nothing.md"), "no such instrument"),
+        (lambda: unanchored_form("text"), "item 1"),
+    ],
+)
 def test_what_cannot_be_asked(call, words):
     with pytest.raises(MetanymError, match=words):
         call()

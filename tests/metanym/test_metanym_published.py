@@ -10,9 +10,14 @@ from lib.ranks import spearman
 from lib.resampling import percentile_interval
 from lib.spectral import atom_sums, resample, two_sided
 from lib.studies.metanym import build_game, check_game, generation_rating
-from lib.studies.metanym_components import (anchored_cosine, atom_table, components, consistency_table,
-                                            factual_matrix,
-                                            joint_intervals)
+from lib.studies.metanym_components import (
+    anchored_cosine,
+    atom_table,
+    components,
+    consistency_table,
+    factual_matrix,
+    joint_intervals,
+)
 from lib.studies.metanym_contest import contest, leaderboard
 from lib.studies.metanym_external import correlation
 from lib.studies.metanym_limits import consensus_gap, consensus_judge
@@ -29,8 +34,13 @@ def ratings(mirror):
 
 
 def make(ratings, zeros="counted"):
-    return build_game(ratings, anchor_model=P["anchor_model"], evaluators=list(P["players"]),
-                      targets=[name for name in P["players"] if name != P["anchor_model"]], zeros=zeros)
+    return build_game(
+        ratings,
+        anchor_model=P["anchor_model"],
+        evaluators=list(P["players"]),
+        targets=[name for name in P["players"] if name != P["anchor_model"]],
+        zeros=zeros,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +57,7 @@ def agrees(computed, printed, decimals=2):
     """Equal at the printed rounding, entry by entry where the paper prints one."""
     printed = printed.dropna()
     gap = (computed.reindex(printed.index) - printed).abs()
-    assert (gap <= 0.5 * 10.0 ** -decimals + 1e-9).all(), gap[gap > 0.5 * 10.0 ** -decimals + 1e-9].to_dict()
+    assert (gap <= 0.5 * 10.0**-decimals + 1e-9).all(), gap[gap > 0.5 * 10.0**-decimals + 1e-9].to_dict()
     return len(printed)
 
 
@@ -80,12 +90,16 @@ def test_table_15_run_1(found):
 def test_table_6(found, game):
     table = grid(PRINTED, "table-6")
     evaluation = 7 * found.consistency / found.consistency.loc[P["anchor_model"]]
-    quality = pd.concat([found.quality,
-                         pd.DataFrame(7.0, index=[P["anchor_model"]], columns=found.quality.columns)])
+    quality = pd.concat(
+        [found.quality, pd.DataFrame(7.0, index=[P["anchor_model"]], columns=found.quality.columns)]
+    )
     for axis in found.quality:
         rows = [name for name in table.index if not name.startswith("anchored")]
-        assert agrees(quality[axis], table.loc[rows, f"{axis}_G"],
-                      1) == agrees(evaluation[axis], table.loc[rows, f"{axis}_E"], 1) == 12
+        assert (
+            agrees(quality[axis], table.loc[rows, f"{axis}_G"], 1)
+            == agrees(evaluation[axis], table.loc[rows, f"{axis}_E"], 1)
+            == 12
+        )
     cosine = anchored_cosine(found.quality, found.consistency, P["anchor_model"])
     agrees(cosine.rename(lambda axis: f"{axis}_G"), table.loc["anchored_cosine"])
 
@@ -94,14 +108,17 @@ def test_table_14_run_1_on_the_contest_basis(game):
     table, guards = leaderboard(game, COUNCIL, P["ballast"][:2])
     assert agrees(table["T"].astype(float), grid(PRINTED, "table-14")["T1"]) == 12
     assert agrees(table["EC"].astype(float), grid(PRINTED, "table-2")["EC"]) == 12
-    assert guards["identified"].all() and contest(game, None, COUNCIL,
-                                                  P["ballast"][:2]).gap == pytest.approx(2.99, abs=0.005)
+    assert guards["identified"].all() and contest(game, None, COUNCIL, P["ballast"][:2]).gap == pytest.approx(
+        2.99, abs=0.005
+    )
 
 
 def test_intervals_of_the_collapsed_consistency(game):
     table = grid(PRINTED, "table-5").loc[COUNCIL]
     frame = joint_intervals(game, COUNCIL, B=2000, rng=np.random.default_rng(0))["collapsed"].loc[COUNCIL]
-    assert (np.abs(frame["lo"] - table["collapsed_lo"]) < 0.02).all() and (np.abs(frame["hi"] - table["collapsed_hi"]) < 0.02).all()
+    assert (np.abs(frame["lo"] - table["collapsed_lo"]) < 0.02).all() and (
+        np.abs(frame["hi"] - table["collapsed_hi"]) < 0.02
+    ).all()
 
 
 def test_numbers_in_the_text(game, found):
@@ -135,8 +152,10 @@ def test_context_bootstrap_of_the_loadings_is_near_the_printed(game):
     for place, name in enumerate(game.evaluators):
         if name in COUNCIL:
             _, lo, hi = percentile_interval(np.nan, drawn.loadings[:, place])
-            assert abs(lo - table.at[name,
-                                     "loading_lo"]) < 0.035 and abs(hi - table.at[name, "loading_hi"]) < 0.035
+            assert (
+                abs(lo - table.at[name, "loading_lo"]) < 0.035
+                and abs(hi - table.at[name, "loading_hi"]) < 0.035
+            )
 
 
 def test_published_addresses_and_places():
@@ -145,6 +164,7 @@ def test_published_addresses_and_places():
     assert carlo["tolerance"].notna().all() and (carlo["note"] != "").all()
     assert PRINTED[PRINTED["kind"] != "monte-carlo"]["tolerance"].isna().all()
     table = PRINTED[PRINTED["exhibit"].isin(["table-14", "table-15"])]
-    later = table[table["column"].isin(["T2", "T3", "run2", "run3",
-                                        "pooled"]) & (table["row"] != P["anchor_model"])]
+    later = table[
+        table["column"].isin(["T2", "T3", "run2", "run3", "pooled"]) & (table["row"] != P["anchor_model"])
+    ]
     assert set(later["archive"]) == {"none"}

@@ -10,9 +10,14 @@ from lib.studies.metanym import MetanymError
 from lib.studies.metanym_evaluation import parse_batch, parse_evaluation
 from lib.studies.metanym_ratings import load_archive, oddities, read_folder, read_table
 
-ITEM = {"name": "A", "factual_per_pc": [5, 6, 7, 8, 9], "beauty": 4, "intelligence": 5,
-        "instantiation_distinctness": 6,
-        "impressive_length": 7}
+ITEM = {
+    "name": "A",
+    "factual_per_pc": [5, 6, 7, 8, 9],
+    "beauty": 4,
+    "intelligence": 5,
+    "instantiation_distinctness": 6,
+    "impressive_length": 7,
+}
 
 
 def block(items=None, structure=6, **change):
@@ -21,8 +26,11 @@ def block(items=None, structure=6, **change):
 
 
 def fenced(content) -> str:
-    return "Some words.\n\n```json\n" + (content if isinstance(content, str)
-                                         else json.dumps(content, indent=1)) + "\n```"
+    return (
+        "Some words.\n\n```json\n"
+        + (content if isinstance(content, str) else json.dumps(content, indent=1))
+        + "\n```"
+    )
 
 
 def kind(text, **options):
@@ -33,32 +41,53 @@ def kind(text, **options):
 
 def test_a_reply_as_asked():
     found = parse_evaluation(fenced(block()))
-    assert found.strict and found.names == ("A0", "A1", "A2", "A3",
-                                            "A4") and found.structure == 6 and not found.notes
+    assert (
+        found.strict
+        and found.names == ("A0", "A1", "A2", "A3", "A4")
+        and found.structure == 6
+        and not found.notes
+    )
     np.testing.assert_array_equal(found.scores[0], [5, 6, 7, 8, 9, 4, 5, 6, 7])
 
 
 def test_rows_are_tidy():
     rows = parse_evaluation(fenced(block())).rows(2, 7, "bob", "cid")
-    assert list(rows["archetype"]) == [1, 2, 3, 4,
-                                       5] and set(rows["run"]) == {2} and (rows["structure"] == 6).all()
+    assert (
+        list(rows["archetype"]) == [1, 2, 3, 4, 5]
+        and set(rows["run"]) == {2}
+        and (rows["structure"] == 6).all()
+    )
     assert rows.loc[0, "pc5"] == 9 and rows.loc[0, "length"] == 7 and rows.loc[0, "distinctness"] == 6
 
 
-@pytest.mark.parametrize("text", [
-    fenced("{\"scores\": {\"Target\": {\"archetypal_contexts\": [" + json.dumps(ITEM)
-           + " /* four more archetypes omitted for brevity */], \"structural_diversity\": 8}}}"),
-    fenced("{\"scores\": {\"Target\": {\"archetypal_contexts\": [" + json.dumps(ITEM)
-           + "\n/* five entries in this list, one per archetypal context */], \"structural_diversity\": 8}}}"),
-    fenced("{\"scores\": {\"Target\": {\"archetypal_contexts\": [" + json.dumps(ITEM) + ", ...], \"structural_diversity\": 8}}}"),
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        fenced(
+            '{"scores": {"Target": {"archetypal_contexts": ['
+            + json.dumps(ITEM)
+            + ' /* four more archetypes omitted for brevity */], "structural_diversity": 8}}}'
+        ),
+        fenced(
+            '{"scores": {"Target": {"archetypal_contexts": ['
+            + json.dumps(ITEM)
+            + '\n/* five entries in this list, one per archetypal context */], "structural_diversity": 8}}}'
+        ),
+        fenced(
+            '{"scores": {"Target": {"archetypal_contexts": ['
+            + json.dumps(ITEM)
+            + ', ...], "structural_diversity": 8}}}'
+        ),
+    ],
+)
 def test_a_comment_in_place_of_the_rest_is_never_filled_in(text):
     assert kind(text) == "omission"
 
 
 def test_the_schemas_own_comment_beside_complete_scores_is_harmless():
-    text = json.dumps(block()).replace("}], \"struct",
-                                       "} /* five entries in this list, one per archetypal context */], \"struct")
+    text = json.dumps(block()).replace(
+        '}], "struct', '} /* five entries in this list, one per archetypal context */], "struct'
+    )
     found = parse_evaluation(fenced(text))
     assert len(found.names) == 5 and not found.strict
 
@@ -73,8 +102,9 @@ def test_too_few_archetypes_can_be_refused():
     assert kind(fenced(block([ITEM] * 3)), least=4) == "archetypes"
 
 
-@pytest.mark.parametrize("value, expected",
-                         [(7, 7), ("7", 7), ("7/10", 7), (7.0, 7), (0, 0), (None, np.nan), ("N/A", np.nan)])
+@pytest.mark.parametrize(
+    "value, expected", [(7, 7), ("7", 7), ("7/10", 7), (7.0, 7), (0, 0), (None, np.nan), ("N/A", np.nan)]
+)
 def test_spellings_of_a_rating(value, expected):
     found = parse_evaluation(fenced(block(beauty=value)))
     np.testing.assert_array_equal(found.scores[:, 5], np.full(5, expected))
@@ -93,8 +123,11 @@ def test_diversity_inside_the_list_is_taken_out_of_it():
     content = block([{**ITEM, "name": str(k)} for k in range(5)] + [{"structural_diversity": 9}])
     del content["scores"]["Target"]["structural_diversity"]
     found = parse_evaluation(fenced(content))
-    assert found.structure == 9 and len(
-        found.names) == 5 and "structural_diversity stood in the list" in found.notes
+    assert (
+        found.structure == 9
+        and len(found.names) == 5
+        and "structural_diversity stood in the list" in found.notes
+    )
 
 
 def test_of_two_blocks_the_last_counts():
@@ -104,7 +137,7 @@ def test_of_two_blocks_the_last_counts():
 
 
 def test_thinking_and_a_fence_without_a_language():
-    text = "<think>{\"scores\": 1}</think>\n```\n" + json.dumps(block()) + "\n```"
+    text = '<think>{"scores": 1}</think>\n```\n' + json.dumps(block()) + "\n```"
     assert parse_evaluation(text).strict
 
 
@@ -185,12 +218,21 @@ def write(tmp_path, *lines, header=HEADER):
 
 
 def test_columns_are_found_by_meaning(tmp_path):
-    path = write(tmp_path, "9,bob,cid,7,1,6,7,8,9,4,5,6,7,5",
-                 header="structural_diversity,judge,submission,theta,archetype,pc1,pc2,pc3,pc4,pc5,beauty,intelligence,"
-                        "instantiation_distinctness,impressive_length")
+    path = write(
+        tmp_path,
+        "9,bob,cid,7,1,6,7,8,9,4,5,6,7,5",
+        header="structural_diversity,judge,submission,theta,archetype,pc1,pc2,pc3,pc4,pc5,beauty,intelligence,"
+        "instantiation_distinctness,impressive_length",
+    )
     row = read_table(path).iloc[0]
-    assert (row["structure"], row["evaluator"], row["anchor"], row["pc5"], row["length"],
-            row["run"]) == (9, "bob", 7, 4, 5, 1)
+    assert (row["structure"], row["evaluator"], row["anchor"], row["pc5"], row["length"], row["run"]) == (
+        9,
+        "bob",
+        7,
+        4,
+        5,
+        1,
+    )
 
 
 def test_rows_that_no_strict_parser_takes_can_be_left_out(tmp_path):
@@ -198,13 +240,19 @@ def test_rows_that_no_strict_parser_takes_can_be_left_out(tmp_path):
     assert len(read_table(path)) == 1 and len(read_table(path, strict=False)) == 2
 
 
-@pytest.mark.parametrize("line, words", [
-    ("7,bob,cid,1,11,5,5,5,5,4,4,4,4,4,1", "line 2: pc1 is 11"),
-    ("7,bob,cid,1,5,5,5,5,5,7.5,4,4,4,4,1", "line 2: beauty is 7.5"),
-    ("7,bob,cid,1,5,5,5,5,5,x,4,4,4,4,1", "line 2: beauty is x"),
-    ("7,bob,cid,0,5,5,5,5,5,4,4,4,4,4,1", "line 2: archetype is"),
-    ("7,bpb,cid,1,5,5,5,5,5,4,4,4,4,4,1", "line 2: evaluator 'bpb' is not on the roster; did you mean 'bob'"),
-])
+@pytest.mark.parametrize(
+    "line, words",
+    [
+        ("7,bob,cid,1,11,5,5,5,5,4,4,4,4,4,1", "line 2: pc1 is 11"),
+        ("7,bob,cid,1,5,5,5,5,5,7.5,4,4,4,4,1", "line 2: beauty is 7.5"),
+        ("7,bob,cid,1,5,5,5,5,5,x,4,4,4,4,1", "line 2: beauty is x"),
+        ("7,bob,cid,0,5,5,5,5,5,4,4,4,4,4,1", "line 2: archetype is"),
+        (
+            "7,bpb,cid,1,5,5,5,5,5,4,4,4,4,4,1",
+            "line 2: evaluator 'bpb' is not on the roster; did you mean 'bob'",
+        ),
+    ],
+)
 def test_a_bad_line_is_named(tmp_path, line, words):
     with pytest.raises(MetanymError, match=words):
         read_table(write(tmp_path, line), roster=["bob", "cid"])
@@ -224,17 +272,28 @@ def api_reply(text):
 def test_the_authors_folder(tmp_path):
     for name, anchor in (("probe_K_5", 5), ("probe_K_7", 7)):
         (tmp_path / name).mkdir()
-        (tmp_path / name / "eval_gpt-41-mini_x_dot.json").write_text(api_reply(PROSE + fenced(block(beauty=anchor))))
-    bad = fenced("{\"scores\": {\"Target\": {\"archetypal_contexts\": [" + json.dumps(ITEM) + " /* rest omitted */]}}}")
+        (tmp_path / name / "eval_gpt-41-mini_x_dot.json").write_text(
+            api_reply(PROSE + fenced(block(beauty=anchor)))
+        )
+    bad = fenced(
+        '{"scores": {"Target": {"archetypal_contexts": [' + json.dumps(ITEM) + " /* rest omitted */]}}}"
+    )
     (tmp_path / "probe_K_7" / "eval_bob_x_dot.json").write_text(api_reply(bad))
-    tidy, voids = read_folder(tmp_path, anchors={"probe_K_5": 5, "probe_K_7": 7},
-                              spelling={"gpt-41-mini": "gpt-4.1-mini"},
-                              roster=["bob", "dot", "gpt-4.1-mini"])
+    tidy, voids = read_folder(
+        tmp_path,
+        anchors={"probe_K_5": 5, "probe_K_7": 7},
+        spelling={"gpt-41-mini": "gpt-4.1-mini"},
+        roster=["bob", "dot", "gpt-4.1-mini"],
+    )
     assert len(tidy) == 10 and set(tidy["evaluator"]) == {"gpt-4.1-mini"}
     assert (tidy.loc[tidy.anchor == 7, "beauty"] == 7).all()
-    assert voids.to_dict("records")[0] | {"detail": ""} == {"anchor": 7, "evaluator": "bob", "target": "dot",
-                                                            "kind": "omission",
-                                                            "detail": ""}
+    assert voids.to_dict("records")[0] | {"detail": ""} == {
+        "anchor": 7,
+        "evaluator": "bob",
+        "target": "dot",
+        "kind": "omission",
+        "detail": "",
+    }
 
 
 def test_what_is_no_folder_of_evaluations(tmp_path):
@@ -246,13 +305,20 @@ def test_what_is_no_folder_of_evaluations(tmp_path):
 
 
 def test_the_released_table(mirror):
-    spelling = {"gpt-41-mini": "gpt-4.1-mini", "gpt-41-nano": "gpt-4.1-nano",
-                "gpt-41-2025-04-14": "gpt-4.1-2025-04-14"}
+    spelling = {
+        "gpt-41-mini": "gpt-4.1-mini",
+        "gpt-41-nano": "gpt-4.1-nano",
+        "gpt-41-2025-04-14": "gpt-4.1-2025-04-14",
+    }
     everything = load_archive(None, spelling, strict=False, mirror=mirror)
     tidy = load_archive(None, spelling, mirror=mirror)
     assert len(everything) == 2412 and len(tidy) == 2408
     assert everything.drop_duplicates(["anchor", "evaluator", "target"]).shape[0] == 484
     assert not any("gpt-41" in name for name in tidy["evaluator"].unique())
     counts = oddities(everything).set_index("kind")["evaluations"]
-    assert (counts["six archetypes"], counts["four archetypes"], counts["an archetype rated 0 throughout"],
-            counts["an empty archetype"]) == (25, 11, 2, 1)
+    assert (
+        counts["six archetypes"],
+        counts["four archetypes"],
+        counts["an archetype rated 0 throughout"],
+        counts["an empty archetype"],
+    ) == (25, 11, 2, 1)

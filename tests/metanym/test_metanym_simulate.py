@@ -17,9 +17,18 @@ from lib.studies.metanym_gpqa import score_replies
 from lib.studies.metanym_portfolio import check_portfolio, parse_portfolio
 from lib.studies.metanym_prompts import evaluation_prompt, generation_prompt
 from lib.studies.metanym_requests import judge_requests
-from lib.studies.metanym_stages import (IN_PROCESS, demo_ratings, exam, judge, load_game, planned, play,
-                                        raw_pass,
-                                        read_portfolios, write_portfolios)
+from lib.studies.metanym_stages import (
+    IN_PROCESS,
+    demo_ratings,
+    exam,
+    judge,
+    load_game,
+    planned,
+    play,
+    raw_pass,
+    read_portfolios,
+    write_portfolios,
+)
 
 
 def ask(model, prompt, **options):
@@ -52,12 +61,18 @@ def test_the_same_request_gets_the_same_reply_and_another_run_another_one():
 def test_planted_errors_are_what_a_reader_can_see():
     wrong = {}
     for model in simulated.models():
-        archetypes = [a for run in range(6)
-                      for a in parse_portfolio(simulated.write_portfolio(model, run)).archetypes]
-        cells = [(domain.lower(), slot, metanym) for a in archetypes for slot, row in a.table.items()
-                 for domain, metanym in row.items()]
-        wrong[model] = np.mean([simulated.world()["domains"][domain][slot] != metanym
-                                for domain, slot, metanym in cells])
+        archetypes = [
+            a for run in range(6) for a in parse_portfolio(simulated.write_portfolio(model, run)).archetypes
+        ]
+        cells = [
+            (domain.lower(), slot, metanym)
+            for a in archetypes
+            for slot, row in a.table.items()
+            for domain, metanym in row.items()
+        ]
+        wrong[model] = np.mean(
+            [simulated.world()["domains"][domain][slot] != metanym for domain, slot, metanym in cells]
+        )
     for model, share in wrong.items():
         assert share == pytest.approx(simulated.player(model)["error"], abs=0.05)
 
@@ -66,17 +81,32 @@ def test_a_higher_anchor_moves_the_scores_up():
     texts = [simulated.write_portfolio(model, 1) for model in simulated.models()[:2]]
     means = []
     for anchor in (5, 8):
-        found = parse_evaluation(ask(simulated.models()[2], evaluation_prompt(texts[1], texts[0], anchor),
-                                     seed=0).text)
+        found = parse_evaluation(
+            ask(simulated.models()[2], evaluation_prompt(texts[1], texts[0], anchor), seed=0).text
+        )
         means.append(np.nanmean(found.scores))
     assert 2 < means[1] - means[0] < 4
 
 
 def test_lapses_of_every_kind_are_read_or_refused():
-    scores = {"scores": {"Target": {"archetypal_contexts": [
-        {"name": str(k), "factual_per_pc": [7] * 5, "beauty": 6, "intelligence": 6,
-         "instantiation_distinctness": 6,
-         "impressive_length": 6} for k in range(5)], "structural_diversity": 6}}}
+    scores = {
+        "scores": {
+            "Target": {
+                "archetypal_contexts": [
+                    {
+                        "name": str(k),
+                        "factual_per_pc": [7] * 5,
+                        "beauty": 6,
+                        "intelligence": 6,
+                        "instantiation_distinctness": 6,
+                        "impressive_length": 6,
+                    }
+                    for k in range(5)
+                ],
+                "structural_diversity": 6,
+            }
+        }
+    }
     outcome = {}
     for lapse in simulated.LAPSES:
         text = simulated._spoilt("prose", json.loads(json.dumps(scores)), lapse)
@@ -97,8 +127,13 @@ def test_unknown_players_and_prompts():
 
 
 def test_a_full_game_recovers_what_was_planted(p, demo):
-    game = build_game(demo[1], anchor_model=p.anchor_model, evaluators=list(p.players),
-                      targets=[name for name in p.players if name != p.anchor_model], zeros=p.zeros)
+    game = build_game(
+        demo[1],
+        anchor_model=p.anchor_model,
+        evaluators=list(p.players),
+        targets=[name for name in p.players if name != p.anchor_model],
+        zeros=p.zeros,
+    )
     assert (len(game.evaluators), len(game.targets), len(game.anchors), len(game.runs)) == (12, 11, 4, 3)
     assert {finding.code for finding in check_game(game)} <= {"flat_judge", "short_portfolio", "lost_call"}
     found = components(game, p.council)
@@ -107,10 +142,12 @@ def test_a_full_game_recovers_what_was_planted(p, demo):
     honest = np.array(["fills" not in traits[name] or traits[name]["eye"] > 0.3 for name in game.evaluators])
     assert np.corrcoef(eye[honest], found.loading[honest])[0, 1] > 0.95
     targets = list(game.targets)
-    assert np.corrcoef([traits[name]["error"] for name in targets],
-                       found.table.loc[targets, "GF"])[0, 1] < -0.8
-    assert np.corrcoef([traits[name]["craft"] for name in targets],
-                       found.table.loc[targets, "GC"])[0, 1] > 0.9
+    assert (
+        np.corrcoef([traits[name]["error"] for name in targets], found.table.loc[targets, "GF"])[0, 1] < -0.8
+    )
+    assert (
+        np.corrcoef([traits[name]["craft"] for name in targets], found.table.loc[targets, "GC"])[0, 1] > 0.9
+    )
     assert found.axis.gap > 2
 
 
@@ -125,8 +162,9 @@ def test_nobody_is_asked_about_the_own_or_the_reference(p, demo):
 def test_the_unanchored_pass_rates_everyone_elses(p, demo):
     table = raw_pass(p, demo[0], source=IN_PROCESS).table
     seen = table.drop_duplicates(["evaluator", "target"])
-    assert len(
-        seen) == 12 * 11 and (seen["evaluator"] != seen["target"]).all() and (table["anchor"] == 0).all()
+    assert (
+        len(seen) == 12 * 11 and (seen["evaluator"] != seen["target"]).all() and (table["anchor"] == 0).all()
+    )
 
 
 def test_the_keyed_test_goes_in_two_stages(p):
@@ -140,8 +178,9 @@ def test_the_keyed_test_goes_in_two_stages(p):
 
 
 def test_over_http_it_is_the_same_game(p, tmp_path):
-    small = SimpleNamespace(**{**vars(p), "players": dict(list(p.players.items())[:3]), "runs": [1],
-                               "anchors": [6, 7]})
+    small = SimpleNamespace(
+        **{**vars(p), "players": dict(list(p.players.items())[:3]), "runs": [1], "anchors": [6, 7]}
+    )
     here = play(small, source=IN_PROCESS).table
     there = play(small, source="simulated", out=tmp_path)
     assert here.equals(there.table) and there.report.total("requests") == 3
@@ -170,14 +209,20 @@ def test_what_a_live_run_would_ask(p, demo, tmp_path):
 def test_a_game_from_its_file(p, demo, tmp_path):
     demo[1].to_csv(tmp_path / "ratings.csv", index=False)
     game = load_game(tmp_path / "ratings.csv", p)
-    same = build_game(demo[1], anchor_model=p.anchor_model, evaluators=list(p.players),
-                      targets=list(game.targets), zeros=p.zeros)
+    same = build_game(
+        demo[1],
+        anchor_model=p.anchor_model,
+        evaluators=list(p.players),
+        targets=list(game.targets),
+        zeros=p.zeros,
+    )
     assert game.runs == (1, 2, 3) and np.array_equal(game.factual, same.factual, equal_nan=True)
 
 
 def test_a_void_reply_is_counted_and_left_out(p, demo, monkeypatch):
-    small = SimpleNamespace(**{**vars(p), "players": dict(list(p.players.items())[:3]), "runs": [1],
-                               "anchors": [7]})
+    small = SimpleNamespace(
+        **{**vars(p), "players": dict(list(p.players.items())[:3]), "runs": [1], "anchors": [7]}
+    )
     answer = simulated.respond
 
     def broken(request):

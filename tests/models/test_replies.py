@@ -283,9 +283,30 @@ def test_items_with_a_wrong_shape():
         items_from_reply('{"x": 1}', 2, {"x": (1, 5)})
 
 
-@pytest.mark.parametrize("unit", [
-    "\n", " ,\n", ":", "<think>", "</think>", "<answer>", "[x ", "{x ", '{"a":1,}', "{'a':1}", '[ "a" ', "{# x\n",
-    "/* c */", '```json\n{"a":1}\n```\n', '{"symmetry": ', "'", '"', "\\", "[NaN,"])
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "\n",
+        " ,\n",
+        ":",
+        "<think>",
+        "</think>",
+        "<answer>",
+        "[x ",
+        "{x ",
+        '{"a":1,}',
+        "{'a':1}",
+        '[ "a" ',
+        "{# x\n",
+        "/* c */",
+        '```json\n{"a":1}\n```\n',
+        '{"symmetry": ',
+        "'",
+        '"',
+        "\\",
+        "[NaN,",
+    ],
+)
 @pytest.mark.parametrize("before", ["", '{"a": [', "score"])
 def test_no_reply_takes_longer_than_its_length_deserves(unit, before):
     """Thirty times this length is the most that is read; a step that grows with its square takes minutes here."""

@@ -146,17 +146,26 @@ def test_an_id_that_params_misspell_is_named_before_anything_is_asked():
     """Each study's request builders look ids up in the instruments; the mistake would make every reply void."""
     p = SimpleNamespace(**study_params("alienbench"))
     options = {"seed": 1, "temperature": 1.0, "max_tokens": 10}
-    with pytest.raises(RequestError, match="condition or wording 'basline' is not known: did you mean 'baseline'"):
+    with pytest.raises(
+        RequestError, match="condition or wording 'basline' is not known: did you mean 'baseline'"
+    ):
         alienbench_requests.generation_requests(p.subjects, {"basline": 2}, **options)
     generations = pd.DataFrame([["g", "m", "baseline", 0]], columns=KEYS[:4])
     with pytest.raises(RequestError, match="feature 'simmetry' is not known: did you mean 'symmetry'"):
-        alienbench_requests.judge_requests(generations, ["text"], p.judges, max_tokens=10, features=["simmetry"])
+        alienbench_requests.judge_requests(
+            generations, ["text"], p.judges, max_tokens=10, features=["simmetry"]
+        )
     worlds = SimpleNamespace(**study_params("worldmodels"))
     worlds.games = ["G10"]
     with pytest.raises(RequestError, match="case 'G10' is not known: did you mean 'G1'"):
         worldmodels.generation_requests(worlds)
     with pytest.raises(RequestError, match="runs: subject 'gtp' is not known: did you mean 'gpt'"):
-        create_requests.generation_requests([Query(0, "a", "r", "b", "?")], {"gpt": {"model": "m"}},
-                                            {"gtp": {"original": 1}}, seed=1, n_resamples=1)
+        create_requests.generation_requests(
+            [Query(0, "a", "r", "b", "?")],
+            {"gpt": {"model": "m"}},
+            {"gtp": {"original": 1}},
+            seed=1,
+            n_resamples=1,
+        )
     with pytest.raises(RequestError, match="thing 'x' is not known: there are one, two"):
         known({"one": 1, "two": 2}, "x", "thing")

@@ -193,7 +193,11 @@ def two(tmp_path, monkeypatch):
     notebook = tmp_path / "01_two.ipynb"
     notebook.write_text(
         json.dumps(
-            {"cells": [{"cell_type": "code", "metadata": {"tags": t}, "source": source} for source, t in cells]}
+            {
+                "cells": [
+                    {"cell_type": "code", "metadata": {"tags": t}, "source": source} for source, t in cells
+                ]
+            }
         )
     )
     for name in ("close", "save_csv", "save_figure", "save_tables"):

@@ -11,16 +11,29 @@ def table(players, start, ends, moves, name=""):
     """A game from {state: (actions of each player, {joint action: next state or {next: probability}})}."""
     states = list(dict.fromkeys([start, *moves, *ends]))
     actions = {state: tuple(tuple(mine) for mine in offered) for state, (offered, _) in moves.items()}
-    transitions = {state: {joint: row if isinstance(row, dict) else {row: 1.0} for joint, row in rows.items()}
-                   for state, (_, rows) in moves.items()}
-    return POSG(tuple(players), tuple(states), start, frozenset(ends), actions, transitions,
-                {player: {state: state for state in states} for player in players}, {}, name)
+    transitions = {
+        state: {joint: row if isinstance(row, dict) else {row: 1.0} for joint, row in rows.items()}
+        for state, (_, rows) in moves.items()
+    }
+    return POSG(
+        tuple(players),
+        tuple(states),
+        start,
+        frozenset(ends),
+        actions,
+        transitions,
+        {player: {state: state for state in states} for player in players},
+        {},
+        name,
+    )
 
 
-def random_game(rng: np.random.Generator, states: int, ends: int, actions=(2, 2), chance: float = 0.3) -> POSG:
+def random_game(
+    rng: np.random.Generator, states: int, ends: int, actions=(2, 2), chance: float = 0.3
+) -> POSG:
     """A random game whose last `ends` states are terminal; every state is reachable or cut away by unrolling."""
     names = [f"s{i}" for i in range(states)]
-    terminal = set(names[states - ends:]) if ends else set()
+    terminal = set(names[states - ends :]) if ends else set()
     moves = {}
     for state in names:
         if state in terminal:
@@ -42,7 +55,9 @@ def chain(length: int, players=("one",)) -> POSG:
     """A walk with no choices: c0 to c<length>, the last terminal."""
     wait = (("wait",),) * len(players)
     joint = ("wait",) * len(players)
-    return table(players, "c0", [f"c{length}"], {f"c{i}": (wait, {joint: f"c{i + 1}"}) for i in range(length)})
+    return table(
+        players, "c0", [f"c{length}"], {f"c{i}": (wait, {joint: f"c{i + 1}"}) for i in range(length)}
+    )
 
 
 def pennies() -> POSG:

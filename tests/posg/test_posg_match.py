@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from posg_games import chain, pennies, random_game, table
 
+from lib.posg import match as matcher
 from lib.posg.brute import brute_force_score
 from lib.posg.features import feature_multiset, multiset_agreement
-from lib.posg import match as matcher
 from lib.posg.match import compare, self_score
 from lib.posg.model import POSG, relabel
 from lib.posg.scenarios import corpus
@@ -26,8 +26,17 @@ def test_by_hand_two_coins():
     Shared: the three states, and of the four joint actions the two in which the second player plays the one
     action that the other game has: 3 + 2 = 5. So coverage 5/7, precision 5/5, F1 5/6.
     """
-    alone = table(("eva", "finn"), "covered", ["match", "differ"], {
-        "covered": ((("heads", "tails"), ("wait",)), {("heads", "wait"): "match", ("tails", "wait"): "differ"})})
+    alone = table(
+        ("eva", "finn"),
+        "covered",
+        ["match", "differ"],
+        {
+            "covered": (
+                (("heads", "tails"), ("wait",)),
+                {("heads", "wait"): "match", ("tails", "wait"): "differ"},
+            )
+        },
+    )
     match = compare(pennies(), alone)
     assert match.exact and match.score == 5 and (self_score(pennies()), self_score(alone)) == (7, 5)
     assert (match.coverage, match.precision, match.f1) == pytest.approx((5 / 7, 1.0, 5 / 6), abs=1e-12)
@@ -36,8 +45,12 @@ def test_by_hand_two_coins():
 def test_by_hand_equal_counts_are_not_one_game():
     """Endings that depend on whether the players agree, or on the first alone: every count is the same, and any
     renaming lets exactly two of the four joint actions lead to the same place. 3 + 2 of 7."""
-    rows = {(a, b): "match" if a == "heads" else "differ" for a in ("heads", "tails") for b in ("heads", "tails")}
-    first_alone = table(("eva", "finn"), "covered", ["match", "differ"], {"covered": ((("heads", "tails"),) * 2, rows)})
+    rows = {
+        (a, b): "match" if a == "heads" else "differ" for a in ("heads", "tails") for b in ("heads", "tails")
+    }
+    first_alone = table(
+        ("eva", "finn"), "covered", ["match", "differ"], {"covered": ((("heads", "tails"),) * 2, rows)}
+    )
     assert feature_multiset(first_alone) == feature_multiset(pennies())
     assert compare(pennies(), first_alone).f1 == pytest.approx(5 / 7, abs=1e-9)
 
@@ -89,8 +102,13 @@ def test_equal_to_brute_force_on_random_games_up_to_six_states(seed):
     rng = np.random.default_rng(seed)
     for _ in range(25):
         first = random_game(rng, int(rng.integers(1, 7)), int(rng.integers(0, 2)), chance=0.5)
-        second = random_game(rng, int(rng.integers(2, 7)), int(rng.integers(1, 3)),
-                             actions=[(2, 2), (2,), (3, 1), (2, 2, 2)][rng.integers(4)], chance=0.5)
+        second = random_game(
+            rng,
+            int(rng.integers(2, 7)),
+            int(rng.integers(1, 3)),
+            actions=[(2, 2), (2,), (3, 1), (2, 2, 2)][rng.integers(4)],
+            chance=0.5,
+        )
         match = compare(first, second)
         assert match.exact
         assert match.score == pytest.approx(brute_force_score(first, second), abs=1e-9)
@@ -143,14 +161,24 @@ def test_adding_structure_never_lowers_the_score(seed):
 
 def test_players_are_aligned_even_in_other_numbers():
     three = corpus()["G9"].game
-    two = table(("oda", "pal"), "dry", ["holds"], {"dry": ((("work",), ("work",)), {("work", "work"): "holds"})})
+    two = table(
+        ("oda", "pal"), "dry", ["holds"], {"dry": ((("work",), ("work",)), {("work", "work"): "holds"})}
+    )
     match = compare(three, two)
     # all of the small game is in the large one, whose third player then has to be taken as working
     assert match.exact and len(match.players) == 2 and (match.score, match.precision) == (3, 1.0)
-    idle = POSG(("extra", *pennies().players), pennies().states, pennies().initial, pennies().terminals,
-                {s: (("sit",), *mine) for s, mine in pennies().actions.items()},
-                {s: {("sit", *joint): row for joint, row in rows.items()} for s, rows in pennies().transitions.items()},
-                {**pennies().observations, "extra": pennies().observations["eva"]})
+    idle = POSG(
+        ("extra", *pennies().players),
+        pennies().states,
+        pennies().initial,
+        pennies().terminals,
+        {s: (("sit",), *mine) for s, mine in pennies().actions.items()},
+        {
+            s: {("sit", *joint): row for joint, row in rows.items()}
+            for s, rows in pennies().transitions.items()
+        },
+        {**pennies().observations, "extra": pennies().observations["eva"]},
+    )
     assert compare(pennies(), idle).f1 == 1.0  # a player with one action everywhere changes nothing
 
 
@@ -204,8 +232,16 @@ def huge(kind):
     if kind == "states":  # nearly two thousand after one move
         middle = [f"m{i}" for i in range(1900)]
         moves = {m: ((("wait",),), {("wait",): "end"}) for m in middle}
-        return table(("one",), "s", ["end"], {"s": ((("wait",),), {("wait",): dict.fromkeys(middle, 1 / 1900)}), **moves})
-    rows = {(f"a{i}", f"b{j}", f"c{k}"): f"e{(i * j + k) % 7}" for i, j, k in itertools.product(range(30), repeat=3)}
+        return table(
+            ("one",),
+            "s",
+            ["end"],
+            {"s": ((("wait",),), {("wait",): dict.fromkeys(middle, 1 / 1900)}), **moves},
+        )
+    rows = {
+        (f"a{i}", f"b{j}", f"c{k}"): f"e{(i * j + k) % 7}"
+        for i, j, k in itertools.product(range(30), repeat=3)
+    }
     names = [[f"{player}{i}" for i in range(30)] for player in "abc"]
     return table(("x", "y", "z"), "s", [f"e{i}" for i in range(7)], {"s": (names, rows)})
 
@@ -245,18 +281,30 @@ def test_players_without_a_choice_are_not_permuted():
 def test_many_actions_are_not_called_exact_where_they_are_not_enumerated():
     def wide(order):
         n = 7
-        rows = {(f"a{i}", f"b{j}", f"c{k}"): "l" if (i * j + k) % 3 else "r"
-                for i in range(n) for j in range(n) for k in order[:2]}
+        rows = {
+            (f"a{i}", f"b{j}", f"c{k}"): "l" if (i * j + k) % 3 else "r"
+            for i in range(n)
+            for j in range(n)
+            for k in order[:2]
+        }
         moves = tuple(tuple(f"{p}{i}" for i in (range(n) if p != "c" else order[:2])) for p in "abc")
         return table(("x", "y", "z"), "s", ["l", "r"], {"s": (moves, rows)})
+
     match = compare(wide([0, 1]), wide([2, 1]))
     assert match.upper >= match.score and (match.exact is (match.upper == match.score))
 
 
 def test_feature_multiset_counts_by_hand():
     found = feature_multiset(pennies())
-    assert found == {("players", 2): 1, ("state", "open", (2, 2)): 1, ("state", "end", ()): 2, ("step", 0): 1,
-                     ("step", 1): 2, ("move", (1.0,)): 4, ("edge", "open", "end"): 4}
+    assert found == {
+        ("players", 2): 1,
+        ("state", "open", (2, 2)): 1,
+        ("state", "end", ()): 2,
+        ("step", 0): 1,
+        ("step", 1): 2,
+        ("move", (1.0,)): 4,
+        ("edge", "open", "end"): 4,
+    }
     split = feature_multiset(split_endings(pennies()))
     assert split == found  # splitting is invisible where one state leads to all endings
 
@@ -275,7 +323,9 @@ def test_fallback_is_invariant_and_symmetric(seed):
 
 def test_fallback_needs_a_reference():
     with pytest.raises(ValueError, match="no features"):
-        multiset_agreement(feature_multiset(pennies()) - feature_multiset(pennies()), feature_multiset(pennies()))
+        multiset_agreement(
+            feature_multiset(pennies()) - feature_multiset(pennies()), feature_multiset(pennies())
+        )
 
 
 def test_mishap_is_seen_by_the_matcher():

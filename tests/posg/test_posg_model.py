@@ -64,29 +64,38 @@ def test_observations_may_depend_on_the_transition():
     assert canonical_json(from_document(json.loads(canonical_json(game)))) == canonical_json(game)
 
 
-@pytest.mark.parametrize("change, said", [
-    ({"players": []}, "players"),
-    ({"initial_state": "nowhere"}, "initial_state: 'nowhere' is not among the states"),
-    ({"terminal_states": ["gone"]}, "terminal_states: 'gone' is not among the states"),
-    ({"states": ["facing", "facing"]}, "states"),
-    ({"extra": 1}, "extra"),
-    ({"actions": {}}, "the non-terminal state"),
-    ({"observations": {"left": {}}}, "observations.left: nothing for the state"),
-])
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        ({"players": []}, "players"),
+        ({"initial_state": "nowhere"}, "initial_state: 'nowhere' is not among the states"),
+        ({"terminal_states": ["gone"]}, "terminal_states: 'gone' is not among the states"),
+        ({"states": ["facing", "facing"]}, "states"),
+        ({"extra": 1}, "extra"),
+        ({"actions": {}}, "the non-terminal state"),
+        ({"observations": {"left": {}}}, "observations.left: nothing for the state"),
+    ],
+)
 def test_a_bad_document_is_one_clear_error(change, said):
     with pytest.raises(PosgError, match="the model: ") as error:
         from_document(document(**change))
     assert said in str(error.value)
 
 
-@pytest.mark.parametrize("edit, said", [
-    (lambda row: row["joint_action"].pop("left"), "joint_action should name the players"),
-    (lambda row: row["joint_action"].update(left="fly"), "'fly' is not an action of left"),
-    (lambda row: row.update(state="nowhere"), "the state 'nowhere' is not among the states"),
-    (lambda row: row["outcomes"][0].update(state="nowhere"), "the outcome 'nowhere' is not among the states"),
-    (lambda row: row["outcomes"][0].update(probability=-1), "minimum"),
-    (lambda row: row["outcomes"][0].update(probability="half"), "is not of type 'number'"),
-])
+@pytest.mark.parametrize(
+    "edit, said",
+    [
+        (lambda row: row["joint_action"].pop("left"), "joint_action should name the players"),
+        (lambda row: row["joint_action"].update(left="fly"), "'fly' is not an action of left"),
+        (lambda row: row.update(state="nowhere"), "the state 'nowhere' is not among the states"),
+        (
+            lambda row: row["outcomes"][0].update(state="nowhere"),
+            "the outcome 'nowhere' is not among the states",
+        ),
+        (lambda row: row["outcomes"][0].update(probability=-1), "minimum"),
+        (lambda row: row["outcomes"][0].update(probability="half"), "is not of type 'number'"),
+    ],
+)
 def test_a_bad_transition_is_named(edit, said):
     made = document()
     edit(made["transitions"][0])
@@ -95,13 +104,51 @@ def test_a_bad_transition_is_named(edit, said):
     assert said in str(error.value)
 
 
-PATHS = [("players",), ("players", 0), ("states",), ("states", 0), ("initial_state",), ("terminal_states",), ("actions",),
-         ("actions", "facing"), ("actions", "facing", "left"), ("actions", "facing", "left", 0), ("transitions",),
-         ("transitions", 0), ("transitions", 0, "state"), ("transitions", 0, "joint_action"),
-         ("transitions", 0, "joint_action", "left"), ("transitions", 0, "outcomes"), ("transitions", 0, "outcomes", 0),
-         ("transitions", 0, "outcomes", 0, "state"), ("transitions", 0, "outcomes", 0, "probability"), ("observations",),
-         ("observations", "left"), ("observations", "left", "facing"), ("name",)]
-JUNK = [None, True, 0, 1, -1, 2, 0.5, "", "x", "x" * 201, "x" * 401, [], ["x"], ["x", "x"], [1], {}, {"x": "y"}, {"x": 1}]
+PATHS = [
+    ("players",),
+    ("players", 0),
+    ("states",),
+    ("states", 0),
+    ("initial_state",),
+    ("terminal_states",),
+    ("actions",),
+    ("actions", "facing"),
+    ("actions", "facing", "left"),
+    ("actions", "facing", "left", 0),
+    ("transitions",),
+    ("transitions", 0),
+    ("transitions", 0, "state"),
+    ("transitions", 0, "joint_action"),
+    ("transitions", 0, "joint_action", "left"),
+    ("transitions", 0, "outcomes"),
+    ("transitions", 0, "outcomes", 0),
+    ("transitions", 0, "outcomes", 0, "state"),
+    ("transitions", 0, "outcomes", 0, "probability"),
+    ("observations",),
+    ("observations", "left"),
+    ("observations", "left", "facing"),
+    ("name",),
+]
+JUNK = [
+    None,
+    True,
+    0,
+    1,
+    -1,
+    2,
+    0.5,
+    "",
+    "x",
+    "x" * 201,
+    "x" * 401,
+    [],
+    ["x"],
+    ["x", "x"],
+    [1],
+    {},
+    {"x": "y"},
+    {"x": 1},
+]
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: ".".join(map(str, path)))
@@ -131,28 +178,44 @@ def test_no_number_is_no_probability():
     assert not lane_one(made).passed("contract")
 
 
-@pytest.mark.parametrize("edit", [
-    lambda made: made.update(name="\ud800"), lambda made: made["states"].append("\udc00"),
-    lambda made: made["observations"]["left"].update({"\ud800": "x"}),
-    lambda made: made["observations"]["left"].update(facing="a\ud800"),
-    lambda made: made["transitions"][0]["joint_action"].update({"\ud800": "x"})])
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda made: made.update(name="\ud800"),
+        lambda made: made["states"].append("\udc00"),
+        lambda made: made["observations"]["left"].update({"\ud800": "x"}),
+        lambda made: made["observations"]["left"].update(facing="a\ud800"),
+        lambda made: made["transitions"][0]["joint_action"].update({"\ud800": "x"}),
+    ],
+)
 def test_half_a_character_is_no_text(edit):
     """JSON can spell it, no file can hold it: it must not get as far as being written."""
     made = document()
     edit(made)
     one = lane_one(made)
     assert not satisfies_schema(made) and not one.passed("contract") and "surrogate" in one.first_problem
-    assert satisfies_schema(document(name="\U0001F916 und Größe"))
+    assert satisfies_schema(document(name="\U0001f916 und Größe"))
     made["observations"]["\ud800"] = 3  # a complaint that has to name the key
     assert all(said.encode() for said in schema_problems(made))
 
 
-@pytest.mark.parametrize("edit, said", [
-    (lambda made: made["observations"].update(ghost={}), "observations: 'ghost' is not among the players"),
-    (lambda made: made["observations"]["left"].update(ghost="x"), "observations.left: 'ghost' is not among the states"),
-    (lambda made: made["transitions"][0]["outcomes"][0].update(observations={"ghost": "boo"}),
-     "transitions.0: observations: 'ghost' is not among the players"),
-])
+@pytest.mark.parametrize(
+    "edit, said",
+    [
+        (
+            lambda made: made["observations"].update(ghost={}),
+            "observations: 'ghost' is not among the players",
+        ),
+        (
+            lambda made: made["observations"]["left"].update(ghost="x"),
+            "observations.left: 'ghost' is not among the states",
+        ),
+        (
+            lambda made: made["transitions"][0]["outcomes"][0].update(observations={"ghost": "boo"}),
+            "transitions.0: observations: 'ghost' is not among the players",
+        ),
+    ],
+)
 def test_observations_name_what_is_declared(edit, said):
     made = document()
     edit(made)
@@ -165,15 +228,27 @@ def test_more_joint_actions_than_can_be_listed_are_counted_not_walked():
     """Eight players with 64 actions each: 64 to the eighth joint actions, in a document of a few kilobytes."""
     who = [f"p{i}" for i in range(8)]
     wide = {player: [f"a{i}" for i in range(64)] for player in who}
-    made = {"players": who, "states": ["s", "e"], "initial_state": "s", "terminal_states": ["e"], "actions": {"s": wide},
-            "transitions": [], "observations": {player: {"s": "s", "e": "e"} for player in who}}
+    made = {
+        "players": who,
+        "states": ["s", "e"],
+        "initial_state": "s",
+        "terminal_states": ["e"],
+        "actions": {"s": wide},
+        "transitions": [],
+        "observations": {player: {"s": "s", "e": "e"} for player in who},
+    }
     one = lane_one(made)
-    assert one.passed("contract") and f"{64 ** 8} pairs" in one.first_problem and one.game is None
+    assert one.passed("contract") and f"{64**8} pairs" in one.first_problem and one.game is None
     # the same out of reach is for the audit
     made["states"].append("far")
     made["actions"] = {"far": wide, "s": {player: ["wait"] for player in who}}
-    made["transitions"] = [{"state": "s", "joint_action": dict.fromkeys(who, "wait"),
-                            "outcomes": [{"state": "e", "probability": 1}]}]
+    made["transitions"] = [
+        {
+            "state": "s",
+            "joint_action": dict.fromkeys(who, "wait"),
+            "outcomes": [{"state": "e", "probability": 1}],
+        }
+    ]
     for seen in made["observations"].values():
         seen["far"] = "far"
     one = lane_one(made)
@@ -194,8 +269,9 @@ def test_relabel_is_the_same_game():
     other = relabel(game, np.random.default_rng(0))
     assert other.size() == game.size() and set(other.states).isdisjoint(game.states)
     assert sorted(other.depths().values()) == sorted(game.depths().values())
-    assert {len(set(seen.values())) for seen in other.observations.values()} == \
-        {len(set(seen.values())) for seen in game.observations.values()}
+    assert {len(set(seen.values())) for seen in other.observations.values()} == {
+        len(set(seen.values())) for seen in game.observations.values()
+    }
 
 
 def test_lane_one_passes_every_reference():
@@ -217,15 +293,37 @@ def lane_of(edit):
 
 
 def test_gates_apart():
-    def dangling(made): made["transitions"][0]["outcomes"][0]["state"] = "nowhere"
-    def unsummed(made): made["transitions"][0]["outcomes"][0]["probability"] = 0.9
-    def within(made): made["transitions"][0]["outcomes"][0]["probability"] = 1 - 5e-10
-    def beyond(made): made["transitions"][0]["outcomes"][0]["probability"] = 1 - 5e-9
-    def uncovered(made): made["transitions"].pop(0)
-    def leaking(made): made["transitions"].append({"state": "collided", "joint_action": {"left": "x", "right": "x"},
-                                                   "outcomes": [{"state": "facing", "probability": 1}]})
-    for edit, said in ((dangling, "is not among the states"), (unsummed, "sum to 0.9, should be 1"),
-                       (beyond, "should be 1"), (uncovered, "no transition from"), (leaking, "leads to 'facing'")):
+    def dangling(made):
+        made["transitions"][0]["outcomes"][0]["state"] = "nowhere"
+
+    def unsummed(made):
+        made["transitions"][0]["outcomes"][0]["probability"] = 0.9
+
+    def within(made):
+        made["transitions"][0]["outcomes"][0]["probability"] = 1 - 5e-10
+
+    def beyond(made):
+        made["transitions"][0]["outcomes"][0]["probability"] = 1 - 5e-9
+
+    def uncovered(made):
+        made["transitions"].pop(0)
+
+    def leaking(made):
+        made["transitions"].append(
+            {
+                "state": "collided",
+                "joint_action": {"left": "x", "right": "x"},
+                "outcomes": [{"state": "facing", "probability": 1}],
+            }
+        )
+
+    for edit, said in (
+        (dangling, "is not among the states"),
+        (unsummed, "sum to 0.9, should be 1"),
+        (beyond, "should be 1"),
+        (uncovered, "no transition from"),
+        (leaking, "leads to 'facing'"),
+    ):
         one = lane_of(edit)
         assert one.passed("contract") and not one.passed("probe") and not one.valid and one.game is None
         assert said in one.first_problem, edit.__name__
@@ -238,14 +336,28 @@ def test_audit_finds_what_the_probe_lets_pass():
         made["terminal_states"].append("lonely")
         for seen in made["observations"].values():
             seen["lonely"] = "lonely"
+
     def trapped(made):
         for entry in made["transitions"]:
             if entry["state"] == "right_remains":
                 entry["outcomes"] = [{"state": "right_remains", "probability": 1}]
-    def unoffered(made): made["transitions"].append({"state": "facing", "joint_action": {"left": "fly", "right": "wait"},
-                                                     "outcomes": [{"state": "facing", "probability": 1}]})
+
+    def unoffered(made):
+        made["transitions"].append(
+            {
+                "state": "facing",
+                "joint_action": {"left": "fly", "right": "wait"},
+                "outcomes": [{"state": "facing", "probability": 1}],
+            }
+        )
+
     one = lane_of(lonely)
-    assert one.passed("probe") and not one.valid and one.unreachable == 1 and "cannot be reached" in one.first_problem
+    assert (
+        one.passed("probe")
+        and not one.valid
+        and one.unreachable == 1
+        and "cannot be reached" in one.first_problem
+    )
     one = lane_of(trapped)
     assert one.passed("probe") and not one.valid and one.dead == 1
     assert "no terminal state can be reached from 'right_remains'" in one.first_problem
@@ -255,9 +367,16 @@ def test_audit_finds_what_the_probe_lets_pass():
 
 def test_absorbing_self_loops_are_understood():
     made = document()
-    made["transitions"].append({"state": "collided", "joint_action": {"left": "wait", "right": "wait"},
-                                "outcomes": [{"state": "collided", "probability": 1}]})
-    assert lane_one(made).valid and canonical_json(from_document(made)) == canonical_json(corpus()["T4.2"].game)
+    made["transitions"].append(
+        {
+            "state": "collided",
+            "joint_action": {"left": "wait", "right": "wait"},
+            "outcomes": [{"state": "collided", "probability": 1}],
+        }
+    )
+    assert lane_one(made).valid and canonical_json(from_document(made)) == canonical_json(
+        corpus()["T4.2"].game
+    )
 
 
 def test_cycles_are_counted_not_condemned():
@@ -270,15 +389,25 @@ def test_cycles_are_counted_not_condemned():
 class Walk(AbstractPOSG):
     """A three-step walk with a coin at the end, states as tuples."""
 
-    def players(self): return ["walker"]
-    def initial_state(self): return ("at", 0)
-    def is_terminal(self, state): return state[0] != "at"
-    def actions(self, state, player): return ["on", "off"]
+    def players(self):
+        return ["walker"]
+
+    def initial_state(self):
+        return ("at", 0)
+
+    def is_terminal(self, state):
+        return state[0] != "at"
+
+    def actions(self, state, player):
+        return ["on", "off"]
+
     def transition(self, state, joint_action):
         if joint_action["walker"] == "off":
             return {("left", state[1]): 1}
         return {("at", state[1] + 1): 1.0} if state[1] < 2 else {("won", 2): 0.5, ("lost", 2): 0.5}
-    def observation(self, player, state, joint_action, next_state): return next_state[0]
+
+    def observation(self, player, state, joint_action, next_state):
+        return next_state[0]
 
 
 def test_python_form_tabulates_to_a_valid_game():
@@ -290,12 +419,16 @@ def test_python_form_tabulates_to_a_valid_game():
 
 def test_python_form_says_what_is_wrong():
     class Endless(Walk):
-        def transition(self, state, joint_action): return {("at", state[1] + 1): 1.0}
+        def transition(self, state, joint_action):
+            return {("at", state[1] + 1): 1.0}
+
     with pytest.raises(WorldModelError, match="more than 50 reachable states"):
         tabulate(Endless(), max_states=50)
 
     class Listed(Walk):
-        def transition(self, state, joint_action): return [("at", 1)]
+        def transition(self, state, joint_action):
+            return [("at", 1)]
+
     with pytest.raises(WorldModelError, match=r"transition\(\"\('at', 0\)\", .*gave a list"):
         tabulate(Listed())
     with pytest.raises(TypeError, match="abstract"):
@@ -304,7 +437,9 @@ def test_python_form_says_what_is_wrong():
 
 def test_declared_states_reach_the_audit():
     class Wide(Walk):
-        def declared_states(self): return [("at", 0), ("never", 9)]
+        def declared_states(self):
+            return [("at", 0), ("never", 9)]
+
     one = lane_one(tabulate(Wide()))
     assert not one.valid  # the declared state has no transitions, observations or way to it
 

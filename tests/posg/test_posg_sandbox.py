@@ -53,42 +53,55 @@ def test_a_sound_model_comes_back_whole(backend):
     verdict = run(module(), backend)
     assert verdict.status == "ok" and verdict.backend == backend
     one = lane_one(verdict.document)
-    assert one.valid and one.game.size() == {"players": 2, "states": 3, "terminals": 2, "joint_actions": 2,
-                                             "transitions": 4}
+    assert one.valid and one.game.size() == {
+        "players": 2,
+        "states": 3,
+        "terminals": 2,
+        "joint_actions": 2,
+        "transitions": 4,
+    }
     assert one.game.initial == "('toss', 0)"
 
 
-@pytest.mark.parametrize("deed, said", [
-    ("open('/etc/passwd').read()", "FileNotFoundError"),
-    ("import os; os.listdir('/tmp')", "FileNotFoundError"),
-    ("import os; os.listdir('/home')", "FileNotFoundError"),
-    (f"open({str(ROOT / 'README.md')!r}).read()", "FileNotFoundError"),
-    ("open('/proc/self/environ').read()", "FileNotFoundError"),
-    ("import os; os.listdir('/proc/1')", "FileNotFoundError"),
-    ("import os; os.listdir('/sys')", "FileNotFoundError"),
-    ("open('/dev/sda', 'rb')", "FileNotFoundError"),
-    ("open('/escaped', 'w').write('x')", "Read-only file system"),
-    # read-only for root, somebody else's for an ordinary user
-    ("import abc; open(abc.__file__, 'a').write('x')", "Error: [Errno"),
-    ("import os, sys; os.unlink(sys.executable)", "OSError"),
-    ("import os; os.symlink('/etc', '/scratch/e'); open('/scratch/e/passwd')", "FileNotFoundError"),
-    ("import socket; socket.create_connection(('127.0.0.1', 22), 1)", "PermissionError"),
-    ("import socket; socket.socket(socket.AF_UNIX)", "PermissionError"),
-    ("import urllib.request as u; u.urlopen('http://127.0.0.1:1', timeout=1)", "not permitted"),
-    ("import os; os.fork()", "PermissionError"),
-    ("import subprocess; subprocess.run(['/bin/sh', '-c', 'id'])", "Error"),
-    ("import os; os.system('id') == 0 or exec('raise OSError(1)')", "OSError"),
-    ("import threading; threading.Thread(target=print).start()", "RuntimeError"),
-    ("import os; os.kill(1, 9)", "PermissionError"),
-    ("import ctypes; ctypes.CDLL(None, use_errno=True).unshare(0x10000000) and exec('raise OSError(ctypes.get_errno())')",
-     "OSError"),
-    ("import ctypes; ctypes.CDLL(None).ptrace(16, 1, 0, 0) == -1 and exec('raise OSError(1)')", "OSError"),
-    ("import numpy", "ModuleNotFoundError"),
-    ("raise SystemExit(0)", "SystemExit"),
-    ("raise KeyboardInterrupt", "KeyboardInterrupt"),
-    ("def f(): f()\nf()", "RecursionError"),
-    ("1 +", "SyntaxError"),
-])
+@pytest.mark.parametrize(
+    "deed, said",
+    [
+        ("open('/etc/passwd').read()", "FileNotFoundError"),
+        ("import os; os.listdir('/tmp')", "FileNotFoundError"),
+        ("import os; os.listdir('/home')", "FileNotFoundError"),
+        (f"open({str(ROOT / 'README.md')!r}).read()", "FileNotFoundError"),
+        ("open('/proc/self/environ').read()", "FileNotFoundError"),
+        ("import os; os.listdir('/proc/1')", "FileNotFoundError"),
+        ("import os; os.listdir('/sys')", "FileNotFoundError"),
+        ("open('/dev/sda', 'rb')", "FileNotFoundError"),
+        ("open('/escaped', 'w').write('x')", "Read-only file system"),
+        # read-only for root, somebody else's for an ordinary user
+        ("import abc; open(abc.__file__, 'a').write('x')", "Error: [Errno"),
+        ("import os, sys; os.unlink(sys.executable)", "OSError"),
+        ("import os; os.symlink('/etc', '/scratch/e'); open('/scratch/e/passwd')", "FileNotFoundError"),
+        ("import socket; socket.create_connection(('127.0.0.1', 22), 1)", "PermissionError"),
+        ("import socket; socket.socket(socket.AF_UNIX)", "PermissionError"),
+        ("import urllib.request as u; u.urlopen('http://127.0.0.1:1', timeout=1)", "not permitted"),
+        ("import os; os.fork()", "PermissionError"),
+        ("import subprocess; subprocess.run(['/bin/sh', '-c', 'id'])", "Error"),
+        ("import os; os.system('id') == 0 or exec('raise OSError(1)')", "OSError"),
+        ("import threading; threading.Thread(target=print).start()", "RuntimeError"),
+        ("import os; os.kill(1, 9)", "PermissionError"),
+        (
+            "import ctypes; ctypes.CDLL(None, use_errno=True).unshare(0x10000000) and exec('raise OSError(ctypes.get_errno())')",
+            "OSError",
+        ),
+        (
+            "import ctypes; ctypes.CDLL(None).ptrace(16, 1, 0, 0) == -1 and exec('raise OSError(1)')",
+            "OSError",
+        ),
+        ("import numpy", "ModuleNotFoundError"),
+        ("raise SystemExit(0)", "SystemExit"),
+        ("raise KeyboardInterrupt", "KeyboardInterrupt"),
+        ("def f(): f()\nf()", "RecursionError"),
+        ("1 +", "SyntaxError"),
+    ],
+)
 def test_what_it_tries_on_import_is_refused_inside(backend, deed, said):
     verdict = run(module(before=deed), backend)
     assert verdict.status == "error" and said in verdict.message, verdict
@@ -97,15 +110,19 @@ def test_what_it_tries_on_import_is_refused_inside(backend, deed, said):
 
 def test_environment_is_not_inherited(backend, monkeypatch):
     monkeypatch.setenv("OPENROUTER_API_KEY", "sk-secret")
-    source = module(before="import os\nSEEN = ','.join(sorted(os.environ)) or 'nothing'",
-                    transition="return {('over', SEEN): 1.0}")
+    source = module(
+        before="import os\nSEEN = ','.join(sorted(os.environ)) or 'nothing'",
+        transition="return {('over', SEEN): 1.0}",
+    )
     verdict = run(source, backend)
     assert verdict.status == "ok"
     assert "OPENROUTER" not in json.dumps(verdict.document) and "secret" not in json.dumps(verdict.document)
 
 
 def test_only_the_scratch_folder_can_be_written_and_it_is_bounded(backend):
-    fine = module(before="open('/scratch/note', 'w').write('x' * 1000); assert open('note').read() == 'x' * 1000")
+    fine = module(
+        before="open('/scratch/note', 'w').write('x' * 1000); assert open('note').read() == 'x' * 1000"
+    )
     assert run(fine, backend).status == "ok"
     full = run(module(before="open('/scratch/big', 'w').write('x' * 10**7)"), backend)
     assert full.status in ("error", "crashed") and full.document is None
@@ -120,8 +137,13 @@ def test_files_are_bounded_in_number():
     assert verdict.status == "error" and "No space left" in verdict.message
 
 
-@pytest.mark.parametrize("raised, said", [("raise ValueError('half \\ud800 a pair')", r"half \ud800 a pair"),
-                                          ("raise ValueError('two\\nlines\\x1b[31m')", r"two\nlines\x1b[31m")])
+@pytest.mark.parametrize(
+    "raised, said",
+    [
+        ("raise ValueError('half \\ud800 a pair')", r"half \ud800 a pair"),
+        ("raise ValueError('two\\nlines\\x1b[31m')", r"two\nlines\x1b[31m"),
+    ],
+)
 def test_what_a_candidate_says_can_be_stored(backend, raised, said):
     message = run(module(before=raised), backend).message
     assert said in message and message.isprintable() and message.encode()
@@ -155,20 +177,27 @@ def test_endless_model_is_stopped_by_the_count(backend):
     assert verdict.status == "error" and "reachable states" in verdict.message
 
 
-@pytest.mark.parametrize("before", ["import sys\nwhile True: sys.stderr.write('x' * 10000)",
-                                    "while True: print('x' * 10000)",
-                                    "import os\nwhile True: os.write(1, b'x' * 10000)"])
+@pytest.mark.parametrize(
+    "before",
+    [
+        "import sys\nwhile True: sys.stderr.write('x' * 10000)",
+        "while True: print('x' * 10000)",
+        "import os\nwhile True: os.write(1, b'x' * 10000)",
+    ],
+)
 def test_huge_output(backend, before):
     assert run(module(before=before), backend).status == "output"
 
 
 def test_printing_does_not_disturb_the_answer(backend):
-    assert run(module(before="print('{\"status\": \"ok\"}')"), backend).status == "ok"
+    assert run(module(before='print(\'{"status": "ok"}\')'), backend).status == "ok"
 
 
 def test_monkey_patched_base_class_changes_nothing_outside(backend):
-    before = ("import abstract_posg\nabstract_posg.tabulate = lambda *a: {'players': ['evil']}\n"
-              "AbstractPOSG.__abstractmethods__ = frozenset()\nAbstractPOSG.declared_states = lambda self: ['x'] * 9")
+    before = (
+        "import abstract_posg\nabstract_posg.tabulate = lambda *a: {'players': ['evil']}\n"
+        "AbstractPOSG.__abstractmethods__ = frozenset()\nAbstractPOSG.declared_states = lambda self: ['x'] * 9"
+    )
     assert run(module(before=before), backend).status in ("ok", "error")
     after = run(module(), backend)
     assert after.status == "ok" and lane_one(after.document).valid
@@ -177,8 +206,13 @@ def test_monkey_patched_base_class_changes_nothing_outside(backend):
 def test_a_forged_answer_is_only_data(backend):
     forged = json.dumps({"status": "ok", "document": {"players": "everyone"}})
     for number in range(3, 12):  # whichever descriptor the answer goes to
-        verdict = run(module(before=f"import os\ntry: os.write({number}, {forged!r}.encode()); os._exit(0)\n"
-                                    "except OSError: pass"), backend)
+        verdict = run(
+            module(
+                before=f"import os\ntry: os.write({number}, {forged!r}.encode()); os._exit(0)\n"
+                "except OSError: pass"
+            ),
+            backend,
+        )
         assert verdict.status in ("ok", "unreadable", "crashed")
         if verdict.document is not None and verdict.document.get("players") == "everyone":
             assert not lane_one(verdict.document).passed("contract")
@@ -186,11 +220,23 @@ def test_a_forged_answer_is_only_data(backend):
     pytest.fail("no descriptor took the forged answer: the test no longer tests")
 
 
-@pytest.mark.parametrize("answer", ["[" * 100_000, '{"status": "ok", "status": "ok"}', '{"status": "ok", "document": NaN}',
-                                    '{"status": "refused", "message": "I refuse"}', '"ok"', "\\ud800", "1" * 5000])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "[" * 100_000,
+        '{"status": "ok", "status": "ok"}',
+        '{"status": "ok", "document": NaN}',
+        '{"status": "refused", "message": "I refuse"}',
+        '"ok"',
+        "\\ud800",
+        "1" * 5000,
+    ],
+)
 def test_hostile_answers_are_unreadable(backend, answer):
-    before = (f"import os\nfor n in range(3, 12):\n    try: os.write(n, {answer!r}.encode())\n    except OSError: pass\n"
-              "os._exit(0)")
+    before = (
+        f"import os\nfor n in range(3, 12):\n    try: os.write(n, {answer!r}.encode())\n    except OSError: pass\n"
+        "os._exit(0)"
+    )
     assert run(module(before=before), backend).status == "unreadable"
 
 
@@ -208,21 +254,31 @@ class Evil({base}):
 """
 
 
-@pytest.mark.parametrize("base, value", [("object", "Evil()"), ("str", "Evil('over')"), ("tuple", "Evil(('over', 1))"),
-                                         ("int", "('over', Evil(1))")])
+@pytest.mark.parametrize(
+    "base, value",
+    [
+        ("object", "Evil()"),
+        ("str", "Evil('over')"),
+        ("tuple", "Evil(('over', 1))"),
+        ("int", "('over', Evil(1))"),
+    ],
+)
 def test_states_with_their_own_idea_of_equality(backend, base, value):
     verdict = run(module(before=EVIL.format(base=base), transition=f"return {{{value}: 1.0}}"), backend)
     assert verdict.status == "error" and "WorldModelError" in verdict.message and "Evil" in verdict.message
 
 
-@pytest.mark.parametrize("transition, said", [
-    ("return __import__('pickle').dumps({1: 1})", "gave a bytes"),
-    ("return {__import__('pickle').dumps(1): 1.0}", "holds a bytes"),
-    ("return {('over', 1): '1.0'}", "should be a number"),
-    ("return {('over', 1): True}", "should be a number"),
-    ("return type('D', (dict,), {})({('over', 1): 1.0})", "gave a D"),
-    ("return [(('over', 1), 1.0)]", "gave a list"),
-])
+@pytest.mark.parametrize(
+    "transition, said",
+    [
+        ("return __import__('pickle').dumps({1: 1})", "gave a bytes"),
+        ("return {__import__('pickle').dumps(1): 1.0}", "holds a bytes"),
+        ("return {('over', 1): '1.0'}", "should be a number"),
+        ("return {('over', 1): True}", "should be a number"),
+        ("return type('D', (dict,), {})({('over', 1): 1.0})", "gave a D"),
+        ("return [(('over', 1), 1.0)]", "gave a list"),
+    ],
+)
 def test_what_is_not_plain_data_is_refused(backend, transition, said):
     verdict = run(module(transition=transition), backend)
     assert verdict.status == "error" and said in verdict.message
@@ -233,8 +289,13 @@ def test_not_a_number_does_not_pass(backend):
     assert verdict.status == "unreadable"
 
 
-@pytest.mark.parametrize("source, said", [("x = 1", "0 classes extend AbstractPOSG"),
-                                          (module() + module().replace("Coin", "Dice"), "2 classes extend")])
+@pytest.mark.parametrize(
+    "source, said",
+    [
+        ("x = 1", "0 classes extend AbstractPOSG"),
+        (module() + module().replace("Coin", "Dice"), "2 classes extend"),
+    ],
+)
 def test_one_class_is_asked_for(backend, source, said):
     assert said in run(source, backend).message
 
@@ -245,7 +306,9 @@ def test_a_base_class_of_its_own_is_no_second_model(backend):
 
 
 def test_it_refuses_where_isolation_cannot_be_had(monkeypatch):
-    monkeypatch.setattr(sandbox, "isolation", lambda: (None, ("bwrap: not installed", "namespaces: not permitted")))
+    monkeypatch.setattr(
+        sandbox, "isolation", lambda: (None, ("bwrap: not installed", "namespaces: not permitted"))
+    )
     with pytest.raises(SandboxRefused, match="bwrap: not installed; namespaces: not permitted"):
         run_candidate(module())
     told = run_candidate(module(), allow_unisolated=True)
@@ -275,7 +338,9 @@ def test_an_unknown_backend_is_named():
 @pytest.mark.parametrize("name", BACKENDS)
 def test_an_ordinary_user_is_isolated_or_refused(name, tmp_path):
     """The same as nobody: isolated, or refused with the reason."""
-    python = next((p for p in (sys.executable, "/usr/bin/python3") if _reachable_by_others(Path(p).resolve())), None)
+    python = next(
+        (p for p in (sys.executable, "/usr/bin/python3") if _reachable_by_others(Path(p).resolve())), None
+    )
     if python is None:
         pytest.skip("no interpreter that an ordinary user may run")
     room = tmp_path / "lib"
@@ -294,12 +359,24 @@ def test_an_ordinary_user_is_isolated_or_refused(name, tmp_path):
         f"sound, hostile = {module()!r}, {module(before='open(chr(47) + chr(101) + chr(116) + chr(99)).read()')!r}\n"
         "assert os.geteuid() != 0\n"
         f"try: print(run_candidate(sound, backend={name!r}).status, run_candidate(hostile, backend={name!r}).status)\n"
-        "except SandboxRefused as error: print('refused', error)\n")
+        "except SandboxRefused as error: print('refused', error)\n"
+    )
     nobody = pwd.getpwnam("nobody")
-    ran = subprocess.run([python, str(script), str(tmp_path)], capture_output=True, text=True, timeout=60, env={
-        "PATH": os.environ["PATH"]}, user=nobody.pw_uid, group=nobody.pw_gid, extra_groups=[], cwd="/")
+    ran = subprocess.run(
+        [python, str(script), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={"PATH": os.environ["PATH"]},
+        user=nobody.pw_uid,
+        group=nobody.pw_gid,
+        extra_groups=[],
+        cwd="/",
+    )
     assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.strip() == "ok error" or ran.stdout.startswith("refused refused to run model-written Python: ")
+    assert ran.stdout.strip() == "ok error" or ran.stdout.startswith(
+        "refused refused to run model-written Python: "
+    )
 
 
 def _reachable_by_others(path: Path) -> bool:

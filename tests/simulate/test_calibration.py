@@ -29,8 +29,7 @@ def test_draws_have_the_axes_and_the_rates_of_the_truth(labels):
 
 
 def test_draws_have_the_alphas_of_the_truth(labels):
-    """Forty studies give the standard error of their mean; alpha's own bias at 1,800 units is far below it.
-    """
+    """Forty studies give the standard error of their mean; alpha's own bias at 1,800 units is far below it."""
     expected = truth().expected_alphas()
     totals = labels.sum(axis=-1).reshape(40, -1, 3).swapaxes(1, 2)
     cases = {"total": krippendorff_alpha(totals, "interval")}
@@ -123,8 +122,9 @@ def test_stratified_intervals_cover_where_pooled_ones_are_wide():
 
 
 def test_power_is_the_level_at_no_effect_and_rises():
-    curve = calibration.power_curve(truth(), [0.0, 0.1, 0.2, 0.3], n=30, alpha=0.05, studies=800,
-                                    rng=np.random.default_rng(6))
+    curve = calibration.power_curve(
+        truth(), [0.0, 0.1, 0.2, 0.3], n=30, alpha=0.05, studies=800, rng=np.random.default_rng(6)
+    )
     # Models are strata with n texts each, which only makes the test cautious: the level is a ceiling.
     assert curve.loc[0.0, "lo"] <= 0.05
     assert (np.diff(curve["power"]) > 0).all() and curve.loc[0.3, "power"] > 0.99

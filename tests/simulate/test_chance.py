@@ -12,7 +12,7 @@ FALSE_ALARM = 1e-4  # contents are fixed; how often such a test would fail for a
 
 
 def test_a_digest_is_blake2b_of_the_parts_and_tells_their_borders():
-    assert digest("a", 7, size=8) == hashlib.blake2b("a\x1f7".encode(), digest_size=8).digest()
+    assert digest("a", 7, size=8) == hashlib.blake2b(b"a\x1f7", digest_size=8).digest()
     assert digest("ab", "c") != digest("a", "bc")
 
 
@@ -28,8 +28,9 @@ def test_normals_are_standard_normal():
 
 
 def test_a_stream_repeats_itself_and_another_does_not():
-    first, again, other = ([Stream(*key).below(1000) for _ in range(1)]
-                           for key in (("a", 1), ("a", 1), ("a", 2)))
+    first, again, other = (
+        [Stream(*key).below(1000) for _ in range(1)] for key in (("a", 1), ("a", 1), ("a", 2))
+    )
     assert first == again != other
     stream, twin = Stream("x"), Stream("x")
     assert [stream.uniform() for _ in range(40)] == [twin.uniform() for _ in range(40)]

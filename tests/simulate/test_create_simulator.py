@@ -160,7 +160,7 @@ def test_all_prompts_are_claimed_and_models_listed(drawn):
     p = SimpleNamespace(**study_params("create"))
     asked = [
         *generation_requests(
-            [drawn[0][0]], p.subjects, {"GPT-4.1": {name: 1 for name in VARIATIONS}}, seed=1, n_resamples=2
+            [drawn[0][0]], p.subjects, {"GPT-4.1": dict.fromkeys(VARIATIONS, 1)}, seed=1, n_resamples=2
         ),
         *writing_requests(drawn[:1], simulator.world(), model="openai/gpt-4o-mini", seed=1),
         *judge_requests([(0, drawn[0][1].triples)], p.judge, max_tokens=10, seed=1),
@@ -225,5 +225,5 @@ def test_the_rubric_and_the_quoted_sentence_are_the_papers(mirror):
 def test_judge_prompts_hold_the_path_as_json(drawn):
     request = judge_requests([(0, drawn[0][1].triples)], "m", max_tokens=9, seed=1)[0]
     text = request.messages[0]["content"]
-    assert json.loads(text[text.index("Triples: ") + 9:]) == [list(t) for t in drawn[0][1].triples]
+    assert json.loads(text[text.index("Triples: ") + 9 :]) == [list(t) for t in drawn[0][1].triples]
     assert "{" in text and "{{" not in text

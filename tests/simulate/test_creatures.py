@@ -49,9 +49,13 @@ def test_every_sentence_of_the_grammar_is_recognised_by_its_cue_alone():
 def test_neither_openings_nor_asides_describe_a_feature():
     content = yaml.safe_load(SOURCE.read_text(encoding="utf-8"))
     cues = [phrase.cue for several in grammar().phrases.values() for phrase in several]
-    others = [*content["asides"], *content["closings"], *content["questions"],
-              *(text for several in content["openings"].values() for text in several),
-              *(text for entry in content["phrases"].values() for text in entry["elaborations"])]
+    others = [
+        *content["asides"],
+        *content["closings"],
+        *content["questions"],
+        *(text for several in content["openings"].values() for text in several),
+        *(text for entry in content["phrases"].values() for text in entry["elaborations"]),
+    ]
     assert len(others) > 100
     assert not [text for text in others if any(cue in text for cue in cues)]
 
@@ -69,14 +73,17 @@ def test_an_equal_stream_writes_an_equal_text():
 
 def test_slots_are_all_filled():
     for form in FORMS:
-        text = write(form, {feature: "departure" for feature in grammar().features}, form, words=600)
+        text = write(form, dict.fromkeys(grammar().features, "departure"), form, words=600)
         assert "{" not in text and "}" not in text
 
 
 def test_a_text_of_another_origin_is_read_by_its_words():
     found = grammar().read("The beast is radially symmetric, walks on six legs and breeds by spores.")
     assert {feature: kind for feature, (kind, _) in found.items()} == {
-        "symmetry": "departure", "locomotion": "typical", "reproduction": "departure"}
+        "symmetry": "departure",
+        "locomotion": "typical",
+        "reproduction": "departure",
+    }
     assert grammar().read("Nothing to see.") == {}
 
 

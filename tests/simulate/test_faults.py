@@ -17,18 +17,31 @@ FALSE_ALARM = 1e-4
 
 
 def judging(number, **more):
-    text = simulator.respond({"model": "x-ai/grok-4.7", "seed": number, "temperature": 1.0,
-                              "messages": [{"role": "user", "content": prompts()["baseline"]}]}).text
+    text = simulator.respond(
+        {
+            "model": "x-ai/grok-4.7",
+            "seed": number,
+            "temperature": 1.0,
+            "messages": [{"role": "user", "content": prompts()["baseline"]}],
+        }
+    ).text
     system, template = judge_prompt()
-    return {"model": "openai/gpt-5.4", "temperature": 0.0, "messages": [
-        {"role": "system", "content": system},
-        {"role": "user", "content": template.replace("{description}", text)}], **more}
+    return {
+        "model": "openai/gpt-5.4",
+        "temperature": 0.0,
+        "messages": [
+            {"role": "system", "content": system},
+            {"role": "user", "content": template.replace("{description}", text)},
+        ],
+        **more,
+    }
 
 
 def post(server, request):
     """(status, headers, body) of one try; the exception where the connection broke."""
     connection = http.client.HTTPConnection(
-        server.base_url.removeprefix("http://").removesuffix("/v1"), timeout=10)
+        server.base_url.removeprefix("http://").removesuffix("/v1"), timeout=10
+    )
     try:
         connection.request("POST", "/v1/chat/completions", json.dumps(request))
         response = connection.getresponse()
@@ -65,8 +78,10 @@ def test_a_request_is_let_through_after_patience_runs_out():
         assert met == [True] * patience + [False] + [True] * patience + [False]
 
 
-@pytest.mark.parametrize("wrong", [{"rate": 1.2}, {"reply_rate": -0.1}, {"kinds": ("late",)},
-                                   {"patience": -1}, {"reply_kinds": ("rude",)}])
+@pytest.mark.parametrize(
+    "wrong",
+    [{"rate": 1.2}, {"reply_rate": -0.1}, {"kinds": ("late",)}, {"patience": -1}, {"reply_kinds": ("rude",)}],
+)
 def test_settings_that_cannot_be_are_refused(wrong):
     with pytest.raises(ValueError, match=f"{next(iter(wrong))}|unknown fault"):
         Faults(**wrong)
@@ -79,8 +94,9 @@ def test_a_spoilt_reply_is_repaired_to_the_same_labels_or_refused(kind):
     features = list(json.loads(whole.text))
     assert spoilt.text != whole.text
     if kind in REPAIRABLE:
-        assert labels_from_reply(spoilt.text, features).values == labels_from_reply(
-            whole.text, features).values
+        assert (
+            labels_from_reply(spoilt.text, features).values == labels_from_reply(whole.text, features).values
+        )
     else:
         assert kind in LOST
         with pytest.raises(InvalidReply):
@@ -112,8 +128,10 @@ def test_a_disturbed_request_gets_its_undisturbed_answer_in_the_end(kind, undist
         elif kind == "malformed":
             assert status == 200 and undisturbed.startswith(body) and len(body) < len(undisturbed)
         else:
-            assert status is {"dropped": http.client.RemoteDisconnected,
-                "truncated": http.client.IncompleteRead}[kind]
+            assert (
+                status
+                is {"dropped": http.client.RemoteDisconnected, "truncated": http.client.IncompleteRead}[kind]
+            )
 
 
 def test_spoilt_replies_are_counted_by_question_whatever_the_seed():
@@ -127,8 +145,10 @@ def test_spoilt_replies_are_counted_by_question_whatever_the_seed():
 def test_a_useless_judge_stays_useless_and_the_others_do_not():
     with serve(faults=Faults(useless=("openai/gpt-5.4",))) as server:
         request = judging(4)
-        bodies = [json.loads(post(server, {**request, "model": model})[2])
-                  for model in ("openai/gpt-5.4", "openai/gpt-5.4", "anthropic/claude-opus-4.6")]
+        bodies = [
+            json.loads(post(server, {**request, "model": model})[2])
+            for model in ("openai/gpt-5.4", "openai/gpt-5.4", "anthropic/claude-opus-4.6")
+        ]
     answers = [body["choices"][0]["message"]["content"] for body in bodies]
     assert answers[0] == answers[1] and "{" not in answers[0]
     assert answers[2] == simulator.respond({**request, "model": "anthropic/claude-opus-4.6"}).text
@@ -137,12 +157,21 @@ def test_a_useless_judge_stays_useless_and_the_others_do_not():
 def test_a_stage_through_faults_of_every_sort_ends_with_the_same_labels(tmp_path):
     """30 % of tries disturbed on their way, 30 % of answers spoilt: the client's own retries see it through."""
     features = list(json.loads(simulator.respond(judging(0)).text))
-    requests = [Request(model, asked["messages"], temperature=0.0, max_tokens=2000)
-                for asked in map(judging, range(40)) for model in ("openai/gpt-5.4", "anthropic/claude-opus-4.6")]
+    requests = [
+        Request(model, asked["messages"], temperature=0.0, max_tokens=2000)
+        for asked in map(judging, range(40))
+        for model in ("openai/gpt-5.4", "anthropic/claude-opus-4.6")
+    ]
     settings = Faults(rate=0.3, reply_rate=0.3, retry_after=0.01, slow_s=0.02)
     with serve(faults=settings) as server, Ledger(tmp_path / "ledger.sqlite") as ledger:
-        result = run_stage(requests, Endpoint(server.base_url, key_env=None), ledger, progress=False,
-                           parse=lambda text: labels_from_reply(text, features), retries_on_invalid=2)
+        result = run_stage(
+            requests,
+            Endpoint(server.base_url, key_env=None),
+            ledger,
+            progress=False,
+            parse=lambda text: labels_from_reply(text, features),
+            retries_on_invalid=2,
+        )
         replies = list(result.replies)
     assert sum(result.report.faults.values()) > 10
     for request, reply in zip(requests, replies, strict=True):

@@ -40,7 +40,7 @@ def test_joint_states_meet_rates_and_variance(factor):
     rng = np.random.default_rng(9)
     rates = rng.uniform(0.1, 0.9, (4, 7))
     weights = rng.uniform(0.7, 1.0, (4, 7))
-    variance = factor * (weights ** 2 * rates * (1 - rates)).sum(axis=1)
+    variance = factor * (weights**2 * rates * (1 - rates)).sum(axis=1)
     p = margins.joint_states(rates, weights, variance, ridge=1e-9)
     x = margins.patterns(7)
     assert p.shape == (4, 128) and (p >= 0).all()
@@ -49,8 +49,9 @@ def test_joint_states_meet_rates_and_variance(factor):
     spread = np.array([p[c] @ total[:, c] ** 2 - (p[c] @ total[:, c]) ** 2 for c in range(4)])
     np.testing.assert_allclose(spread, variance, rtol=1e-6)
     if factor == 1.0:  # no more than the marginals need: independent features
-        np.testing.assert_allclose(p, np.prod(
-            np.where(x, rates[:, None], 1 - rates[:, None]), axis=2), atol=1e-7)
+        np.testing.assert_allclose(
+            p, np.prod(np.where(x, rates[:, None], 1 - rates[:, None]), axis=2), atol=1e-7
+        )
 
 
 def test_a_variance_that_cannot_be_is_met_as_far_as_it_goes():
@@ -58,7 +59,7 @@ def test_a_variance_that_cannot_be_is_met_as_far_as_it_goes():
     largest = margins.largest_variance(rates, weights)
     p = margins.joint_states(rates, weights, 5 * largest)
     x = margins.patterns(3).sum(axis=1)
-    spread = p[0] @ x ** 2 - (p[0] @ x) ** 2
+    spread = p[0] @ x**2 - (p[0] @ x) ** 2
     assert spread == pytest.approx(margins.NEAREST_TO_FULL_DEPENDENCE * largest[0], rel=0.02)
     np.testing.assert_allclose(p @ margins.patterns(3), rates, atol=1e-9)
 
@@ -67,7 +68,8 @@ def test_largest_variance_is_that_of_one_common_draw():
     rates, weights = np.array([[0.2, 0.5, 0.7]]), np.array([[1.0, 0.5, 2.0]])
     draws = np.linspace(0, 1, 200_001)[:, None] < rates
     assert margins.largest_variance(rates, weights)[0] == pytest.approx(
-        (draws * weights).sum(axis=1).var(), rel=1e-3)
+        (draws * weights).sum(axis=1).var(), rel=1e-3
+    )
 
 
 def test_covariances_equal_those_of_the_patterns():

@@ -23,8 +23,14 @@ from lib.simulate.creatures import DEPARTS, grammar
 from lib.simulate.reply import RequestError
 from lib.simulate.server import serve
 from lib.studies import alienbench
-from lib.studies.alienbench_requests import (generation_requests, generations_frame, judge_prompt,
-                                             judge_requests, labels_frame, prompts)
+from lib.studies.alienbench_requests import (
+    generation_requests,
+    generations_frame,
+    judge_prompt,
+    judge_requests,
+    labels_frame,
+    prompts,
+)
 
 FALSE_ALARM = 1e-4  # of each statistical test, if the fixed seeds were drawn anew
 
@@ -38,20 +44,32 @@ def printed():
 def demo():
     params = study_params("alienbench")
     generations, labels = simulator.demo_study()
-    return params, alienbench.from_tables(generations, labels, judges=list(params["judges"]),
-                                          features=list(params["features"]))
+    return params, alienbench.from_tables(
+        generations, labels, judges=list(params["judges"]), features=list(params["features"])
+    )
 
 
 def generation(model="x-ai/grok-4.7", condition="baseline", seed=1, **more):
-    return {"model": model, "messages": [{"role": "user", "content": prompts()[condition]}],
-            "temperature": 1.0, "seed": seed, **more}
+    return {
+        "model": model,
+        "messages": [{"role": "user", "content": prompts()[condition]}],
+        "temperature": 1.0,
+        "seed": seed,
+        **more,
+    }
 
 
 def judging(text, judge="openai/gpt-5.4", **more):
     system, template = judge_prompt()
-    return {"model": judge, "temperature": 0.0, "messages": [
-        {"role": "system", "content": system},
-        {"role": "user", "content": template.replace("{description}", text)}], **more}
+    return {
+        "model": judge,
+        "temperature": 0.0,
+        "messages": [
+            {"role": "system", "content": system},
+            {"role": "user", "content": template.replace("{description}", text)},
+        ],
+        **more,
+    }
 
 
 # the truth --------------------------------------------------------------------------------------------------
@@ -62,10 +80,12 @@ def test_expected_rates_meet_the_printed_margins(printed):
     for row, model in enumerate(known.models[:-1]):
         for column, condition in enumerate(CONDITIONS):
             assert known.rates[row, column].sum() == pytest.approx(
-                printed["table-3", model, condition], abs=1e-9)
+                printed["table-3", model, condition], abs=1e-9
+            )
         for column, wording in enumerate(known.conditions[6:], 6):
             assert known.rates[row, column].sum() == pytest.approx(
-                printed["table-9-means", model, wording], abs=1e-9)
+                printed["table-9-means", model, wording], abs=1e-9
+            )
         for place, feature in enumerate(known.features):
             rate = 100 * known.rates[row, :6, place].mean()
             assert rate == pytest.approx(printed["table-6", feature, model], abs=0.1)
@@ -88,17 +108,17 @@ def expected_sd(rows, columns):
     rates, yes = known.rates[rows, columns], float(known.vote_odds @ known.votes.mean(axis=1))
     square = float(known.vote_odds @ known.votes.mean(axis=1) ** 2)
     mean_one, mean_zero = 1 - one * (1 - yes), zero * yes
-    within = rates * (1 - one + one * square - mean_one ** 2) + (1 - rates) * (zero * square - mean_zero ** 2)
+    within = rates * (1 - one + one * square - mean_one**2) + (1 - rates) * (zero * square - mean_zero**2)
     slope, tie = mean_one - mean_zero, margins.covariances(known.states[rows, columns])
     return np.sqrt(within.sum(axis=2) + np.einsum("mcf,mcg,mcfg->mc", slope, slope, tie))
 
 
 def test_expected_spreads_are_the_printed_ones_but_for_one_cell(printed):
-    """The SD of a description's panel score; Qwen's under the detailed prompt is larger than its rates allow.
-    """
+    """The SD of a description's panel score; Qwen's under the detailed prompt is larger than its rates allow."""
     known, sd = truth(), expected_sd(slice(0, -1), slice(0, 6))
-    wanted = np.array([[printed["table-3", model, f"{c}_sd"]
-                      for c in CONDITIONS] for model in known.models[:-1]])
+    wanted = np.array(
+        [[printed["table-3", model, f"{c}_sd"] for c in CONDITIONS] for model in known.models[:-1]]
+    )
     off = np.abs(sd - wanted)
     assert np.median(off) < 0.005
     assert np.sort(off.ravel())[-2] < 0.1 and off.max() < 0.6
@@ -110,13 +130,19 @@ def test_people_spread_and_are_judged_as_in_the_released_extractions(mirror):
     params = study_params("alienbench", "released")
     features, judges = list(params["features"]), list(params["judges"])
     generations, labels, _ = alienbench.load_archive(
-        Archive("alienbench", mirror), subjects=list(params["subjects"])[:1], judges=judges, features=features,
-        samples={"baseline": 1})
+        Archive("alienbench", mirror),
+        subjects=list(params["subjects"])[:1],
+        judges=judges,
+        features=features,
+        samples={"baseline": 1},
+    )
     human = alienbench.from_tables(generations, labels, judges=judges, features=features).of([HUMAN])
     released, people = human.scores(), grammar().people
     assert round(released.std(ddof=1), 2) == people["sd"]
     for place, feature in enumerate(features):
-        assert round(krippendorff_alpha(human.values[:, :, place].T, "nominal"), 2) == people["alphas"][feature]
+        assert (
+            round(krippendorff_alpha(human.values[:, :, place].T, "nominal"), 2) == people["alphas"][feature]
+        )
     assert expected_sd(slice(-1, None), slice(0, 1))[0, 0] == pytest.approx(people["sd"], abs=0.005)
     alphas = truth().people_alphas()
     assert alphas["total"] == pytest.approx(krippendorff_alpha(human.totals().T, "interval"), abs=0.02)
@@ -125,13 +151,16 @@ def test_people_spread_and_are_judged_as_in_the_released_extractions(mirror):
 def test_simulated_people_are_as_the_truth_says():
     known, params = truth(), {**study_params("alienbench"), "subjects": {}, "n_human": 1500}
     generations, labels = simulator.simulated_study(params)
-    human = alienbench.from_tables(generations, labels, judges=list(params["judges"]),
-                                   features=list(params["features"])).of([HUMAN])
+    human = alienbench.from_tables(
+        generations, labels, judges=list(params["judges"]), features=list(params["features"])
+    ).of([HUMAN])
     scores = human.scores()
-    assert scores.mean() == pytest.approx(known.rates[-1, 0].sum(), abs=4 * scores.std() / 1500 ** 0.5)
+    assert scores.mean() == pytest.approx(known.rates[-1, 0].sum(), abs=4 * scores.std() / 1500**0.5)
     assert scores.std() == pytest.approx(grammar().people["sd"], abs=0.1)
-    found = {feature: krippendorff_alpha(human.values[:, :, place].T, "nominal")
-             for place, feature in enumerate(human.features)}
+    found = {
+        feature: krippendorff_alpha(human.values[:, :, place].T, "nominal")
+        for place, feature in enumerate(human.features)
+    }
     found["total"] = krippendorff_alpha(human.totals().T, "interval")
     assert found == pytest.approx(known.people_alphas(), abs=0.12)
     assert found["total"] == pytest.approx(known.people_alphas()["total"], abs=0.03)
@@ -149,11 +178,12 @@ def test_contested_sentences_move_no_margin():
 
 
 def test_judges_err_to_different_sides():
-    """Claude never misses a departure, Gemini never invents one: as their order in the released extractions.
-    """
+    """Claude never misses a departure, Gemini never invents one: as their order in the released extractions."""
     invents, misses = truth().error_rates()
-    order = [truth().judges.index(judge) for judge in ("anthropic/claude-opus-4.6", "openai/gpt-5.4",
-                                                       "google/gemini-3.1-pro-preview")]
+    order = [
+        truth().judges.index(judge)
+        for judge in ("anthropic/claude-opus-4.6", "openai/gpt-5.4", "google/gemini-3.1-pro-preview")
+    ]
     assert (np.diff(invents[order], axis=0) < 0).all() and (np.diff(misses[order], axis=0) > 0).all()
 
 
@@ -185,8 +215,9 @@ def test_rates_of_the_written_texts_are_the_expected_ones(demo):
     study = labels.of(params["subjects"], params["conditions"])
     rates = study.rates(params["subjects"]).to_numpy()
     expected = truth().rates[:-1, :6].mean(axis=1)
-    z = (rates - expected) / np.sqrt((truth().rates[:-1, :6]
-         * (1 - truth().rates[:-1, :6])).mean(axis=1) / 180)
+    z = (rates - expected) / np.sqrt(
+        (truth().rates[:-1, :6] * (1 - truth().rates[:-1, :6])).mean(axis=1) / 180
+    )
     assert stats.norm.sf(np.abs(z).max()) * 2 * z.size > FALSE_ALARM
 
 
@@ -208,7 +239,7 @@ def test_tokens_give_the_printed_score_per_100_tokens():
     """In expectation: E[score] E[1/tokens], for the models whose interval the paper prints."""
     known = truth()
     centre, spread = known.log_tokens[:-1].T
-    density = 100 * known.rates[:-1, :6].sum(axis=2).mean(axis=1) * np.exp(-centre + spread ** 2 / 2)
+    density = 100 * known.rates[:-1, :6].sum(axis=2).mean(axis=1) * np.exp(-centre + spread**2 / 2)
     wanted = [known.printed["table-3", model, "per_100_tokens"][0] for model in known.models[:-1]]
     np.testing.assert_allclose(density, wanted, rtol=1e-9)
 
@@ -222,15 +253,21 @@ def test_lengths_of_the_written_texts_follow(demo):
         logs = np.log(table.loc[table["model"] == model, "completion_tokens"].to_numpy())
         logs = logs[logs < np.log(params["max_tokens"])]
         bound = stats.norm.cdf((np.log(params["max_tokens"]) - centre) / spread)
-        assert stats.kstest(logs, lambda v: stats.norm.cdf(
-            (v - centre) / spread) / bound).pvalue > FALSE_ALARM, model
+        assert (
+            stats.kstest(logs, lambda v: stats.norm.cdf((v - centre) / spread) / bound).pvalue > FALSE_ALARM
+        ), model
 
 
 def test_the_labels_of_a_text_are_those_of_what_it_was_told_to_say():
     for seed in range(60):
         request = generation(seed=seed)
-        kinds = simulator.draw_kinds(truth(), request["model"], "baseline", simulator._sampling_key(request),
-                                     grammar().writers[request["model"]].reticence)
+        kinds = simulator.draw_kinds(
+            truth(),
+            request["model"],
+            "baseline",
+            simulator._sampling_key(request),
+            grammar().writers[request["model"]].reticence,
+        )
         text = simulator.respond(request).text
         by_judge = {judge: simulator.labels_of(text, judge) for judge in truth().judges}
         for feature in truth().features:
@@ -255,10 +292,17 @@ def test_every_model_answers_and_under_its_own_snapshot():
 
 
 def test_replies_do_not_depend_on_order_or_on_what_else_is_asked():
-    requests = [generation(model, condition, seed) for model in list(grammar().writers)[:-1]
-                for condition in ("baseline", "constrained_ammonia") for seed in (3, 4)]
-    requests += [judging(simulator.respond(request).text, judge)
-                 for request in requests[:6] for judge in grammar().judges]
+    requests = [
+        generation(model, condition, seed)
+        for model in list(grammar().writers)[:-1]
+        for condition in ("baseline", "constrained_ammonia")
+        for seed in (3, 4)
+    ]
+    requests += [
+        judging(simulator.respond(request).text, judge)
+        for request in requests[:6]
+        for judge in grammar().judges
+    ]
     expected = [simulator.respond(request) for request in requests]
     simulator._reading.cache_clear()
     shuffled = list(enumerate(requests))
@@ -282,8 +326,9 @@ def test_a_cap_on_tokens_cuts_text_first_at_a_word():
     cut = simulator.respond(generation("mistralai/ministral-14b-2512", max_tokens=100))
     assert cut.finish_reason == "length" and cut.completion_tokens <= 100
     assert whole.text.startswith(cut.text) and len(cut.text.split()) == 75
-    capped = simulator.respond(generation("mistralai/ministral-14b-2512",
-                               max_tokens=whole.completion_tokens - 1))
+    capped = simulator.respond(
+        generation("mistralai/ministral-14b-2512", max_tokens=whole.completion_tokens - 1)
+    )
     assert capped.text == whole.text and capped.completion_tokens == whole.completion_tokens - 1
 
 
@@ -293,10 +338,18 @@ def test_a_judge_answers_what_the_instrument_asks():
     features = list(study_params("alienbench")["features"])
     parsed = labels_from_reply(reply.text, features)
     assert not parsed.repairs and parsed.values == simulator.labels_of(text, "openai/gpt-5.4")
-    assert all(len(entry["feature_described"].split()) <= 15 and entry["reasoning"].endswith(".")
-               for entry in json.loads(reply.text).values())
-    two = simulator.respond({**judging(text), "messages": [
-        {"role": "user", "content": f'{text}\nAnswer as JSON: {{"habitat": ..., "cognition": ...}}'}]})
+    assert all(
+        len(entry["feature_described"].split()) <= 15 and entry["reasoning"].endswith(".")
+        for entry in json.loads(reply.text).values()
+    )
+    two = simulator.respond(
+        {
+            **judging(text),
+            "messages": [
+                {"role": "user", "content": f'{text}\nAnswer as JSON: {{"habitat": ..., "cognition": ...}}'}
+            ],
+        }
+    )
     assert list(json.loads(two.text)) == ["habitat", "cognition"]
 
 
@@ -321,17 +374,29 @@ def test_the_study_in_process_equals_the_chain_over_http(tmp_path):
     params = {**study_params("alienbench"), "n_samples": 2, "n_samples_paraphrase": 1, "n_human": 3}
     params["subjects"] = dict(list(params["subjects"].items())[3:6])
     generations, labels = simulator.simulated_study(params)
-    requests = generation_requests(params["subjects"], Counter({**dict.fromkeys(params["conditions"], 2), **{
-        wording: 1 for wording in params["wordings"] if wording != "baseline"}}), seed=params["seed"],
-        temperature=params["temperature"], max_tokens=params["max_tokens"], n_human=3)
+    requests = generation_requests(
+        params["subjects"],
+        Counter(
+            {
+                **dict.fromkeys(params["conditions"], 2),
+                **{wording: 1 for wording in params["wordings"] if wording != "baseline"},
+            }
+        ),
+        seed=params["seed"],
+        temperature=params["temperature"],
+        max_tokens=params["max_tokens"],
+        n_human=3,
+    )
     with serve("alienbench") as server, Ledger(tmp_path / "ledger.sqlite") as ledger:
         endpoint = Endpoint(server.base_url, key_env=None, concurrency=8)
-        made, texts = generations_frame(requests, run_stage(
-            requests, endpoint, ledger, progress=False).replies)
+        made, texts = generations_frame(
+            requests, run_stage(requests, endpoint, ledger, progress=False).replies
+        )
         asked = judge_requests(made, texts, params["judges"], max_tokens=params["judge_max_tokens"])
         features = list(params["features"])
-        replies = run_stage(asked, endpoint, ledger, progress=False,
-                            parse=lambda text: labels_from_reply(text, features)).replies
+        replies = run_stage(
+            asked, endpoint, ledger, progress=False, parse=lambda text: labels_from_reply(text, features)
+        ).replies
         given = labels_frame(asked, replies, features)
     assert len(made) == 3 * (6 * 2 + 5) + 3 and len(given) == 3 * len(made)
     assert generations.equals(made)

@@ -30,13 +30,18 @@ def server():
 
 
 def generation(seed, model="x-ai/grok-4.7", condition="baseline"):
-    return {"model": model, "messages": [{"role": "user", "content": prompts()[condition]}],
-            "temperature": 1.0, "seed": seed}
+    return {
+        "model": model,
+        "messages": [{"role": "user", "content": prompts()[condition]}],
+        "temperature": 1.0,
+        "seed": seed,
+    }
 
 
 def ask(server, body, method="POST", path="/v1/chat/completions"):
     connection = http.client.HTTPConnection(
-        server.base_url.removeprefix("http://").removesuffix("/v1"), timeout=10)
+        server.base_url.removeprefix("http://").removesuffix("/v1"), timeout=10
+    )
     connection.request(method, path, body if isinstance(body, (str, bytes)) else json.dumps(body))
     response = connection.getresponse()
     answer = response.status, response.read()
@@ -57,16 +62,19 @@ def test_the_openai_client_gets_what_the_responder_says(server):
     assert {model.id for model in client.models.list()} == set(simulator.models())
 
 
-@pytest.mark.parametrize("body, status, message", [
-    ("{", 400, "not JSON"),
-    ("[]", 400, "JSON object"),
-    ({"messages": [{"role": "user", "content": "x"}]}, 400, "`model`"),
-    ({"model": "x-ai/grok-4.7", "messages": []}, 400, "`messages`"),
-    ({**generation(1), "stream": True}, 400, "`stream`"),
-    ({**generation(1), "n": 3}, 400, "`n`"),
-    ({**generation(1), "model": "acme/one"}, 404, "'acme/one' does not exist"),
-    ({**generation(1), "model": "x-ai/grok-4.8"}, 404, "did you mean 'x-ai/grok-4.7'?"),
-])
+@pytest.mark.parametrize(
+    "body, status, message",
+    [
+        ("{", 400, "not JSON"),
+        ("[]", 400, "JSON object"),
+        ({"messages": [{"role": "user", "content": "x"}]}, 400, "`model`"),
+        ({"model": "x-ai/grok-4.7", "messages": []}, 400, "`messages`"),
+        ({**generation(1), "stream": True}, 400, "`stream`"),
+        ({**generation(1), "n": 3}, 400, "`n`"),
+        ({**generation(1), "model": "acme/one"}, 404, "'acme/one' does not exist"),
+        ({**generation(1), "model": "x-ai/grok-4.8"}, 404, "did you mean 'x-ai/grok-4.7'?"),
+    ],
+)
 def test_a_request_that_cannot_be_answered_gets_one_clear_error(server, body, status, message):
     got, answer = ask(server, body)
     error = json.loads(answer)["error"]
@@ -80,8 +88,11 @@ def test_other_paths_and_methods_are_refused(server):
 
 
 def test_bodies_are_equal_in_any_order_and_under_concurrency(server):
-    requests = [generation(seed, model) for seed in range(8)
-                for model in ("x-ai/grok-4.7", "qwen/qwen3.8-27b", "human")]
+    requests = [
+        generation(seed, model)
+        for seed in range(8)
+        for model in ("x-ai/grok-4.7", "qwen/qwen3.8-27b", "human")
+    ]
     expected = [ask(server, request) for request in requests]
     shuffled = list(enumerate(requests))
     random.Random(1).shuffle(shuffled)
@@ -101,10 +112,18 @@ def test_the_log_holds_one_line_a_request(tmp_path):
         ask(server, {**request, "model": "acme/one"})
         ask(server, "{")
     first, second, third = [json.loads(line) for line in log.read_text().splitlines()]
-    assert first == {"key": request_key(request), "model": "x-ai/grok-4.7", "seed": 5, "try": "4",
-                     "status": 200, "fault": None}
-    assert (second["status"], second["model"]) == (
-        404, "acme/one") and (third["status"], third["key"]) == (400, "")
+    assert first == {
+        "key": request_key(request),
+        "model": "x-ai/grok-4.7",
+        "seed": 5,
+        "try": "4",
+        "status": 200,
+        "fault": None,
+    }
+    assert (second["status"], second["model"]) == (404, "acme/one") and (third["status"], third["key"]) == (
+        400,
+        "",
+    )
     assert "canary" not in log.read_text()
 
 
@@ -118,8 +137,10 @@ def test_it_is_ready_soon_and_gone_with_its_block():
 
 
 def test_it_ends_when_its_parent_is_killed():
-    script = ("import sys, time; from lib.simulate.server import serve\n"
-              "with serve() as s: print(s.pid, flush=True); time.sleep(60)")
+    script = (
+        "import sys, time; from lib.simulate.server import serve\n"
+        "with serve() as s: print(s.pid, flush=True); time.sleep(60)"
+    )
     parent = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     child = psutil.Process(int(parent.stdout.readline()))
     parent.send_signal(signal.SIGKILL)
@@ -177,8 +198,16 @@ def in_process(application, body):
         async def send(message):
             sent.append(message)
 
-        scope = {"type": "http", "method": "POST", "path": "/v1/chat/completions", "raw_path": b"",
-                 "query_string": b"", "headers": [], "root_path": "", "app": None}
+        scope = {
+            "type": "http",
+            "method": "POST",
+            "path": "/v1/chat/completions",
+            "raw_path": b"",
+            "query_string": b"",
+            "headers": [],
+            "root_path": "",
+            "app": None,
+        }
         await application(scope, receive, send)
 
     asyncio.run(run())
@@ -189,8 +218,9 @@ def test_a_model_of_several_studies_is_answered_by_the_one_that_claims_the_quest
     application = app((Echo("one"), Echo("two")))
 
     def answer(content, model="shared"):
-        status, body = in_process(application, {"model": model, "messages": [
-                                  {"role": "user", "content": content}]})
+        status, body = in_process(
+            application, {"model": model, "messages": [{"role": "user", "content": content}]}
+        )
         return status, body["choices"][0]["message"]["content"] if status == 200 else body["error"]["message"]
 
     assert answer("one: hello") == (200, "one answers")
@@ -199,19 +229,27 @@ def test_a_model_of_several_studies_is_answered_by_the_one_that_claims_the_quest
     assert answer("one!") == (422, "too loud")
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    (["--faults", "3"], "rate is a share between 0 and 1, not 3.0"),
-    (["--reply-faults", "nan"], "reply_rate is a share between 0 and 1, not nan"),
-    (["--studies", "weather"], "no simulator lib/simulate/weather.py for study 'weather'"),
-    (["--studies", "../x"], "no simulator"),
-    (["--studies", "margins"], "no simulator lib/simulate/margins.py"),
-    (["--port", "99999999"], "--port: "),
-    (["--log", "no/such/folder/log"], "--log no/such/folder/log: No such file or directory"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--faults", "3"], "rate is a share between 0 and 1, not 3.0"),
+        (["--reply-faults", "nan"], "reply_rate is a share between 0 and 1, not nan"),
+        (["--studies", "weather"], "no simulator lib/simulate/weather.py for study 'weather'"),
+        (["--studies", "../x"], "no simulator"),
+        (["--studies", "margins"], "no simulator lib/simulate/margins.py"),
+        (["--port", "99999999"], "--port: "),
+        (["--log", "no/such/folder/log"], "--log no/such/folder/log: No such file or directory"),
+    ],
+)
 def test_the_command_says_what_is_wrong_in_one_line(arguments, message, capsys):
     assert main(arguments) == 2
     shown = capsys.readouterr()
-    assert shown.err.startswith("error: ") and message in shown.err and shown.err.count("\n") == 1 and not shown.out
+    assert (
+        shown.err.startswith("error: ")
+        and message in shown.err
+        and shown.err.count("\n") == 1
+        and not shown.out
+    )
 
 
 def test_a_port_that_is_taken(capsys):

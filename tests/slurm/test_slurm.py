@@ -21,8 +21,11 @@ CODE = (
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    folder = small_project(tmp_path_factory.mktemp("project"), {"alienbench": "B: 10\n"},
-                           "alienbench,t,a,x,10,,,0,,Table 1,exact,,same\n")
+    folder = small_project(
+        tmp_path_factory.mktemp("project"),
+        {"alienbench": "B: 10\n"},
+        "alienbench,t,a,x,10,,,0,,Table 1,exact,,same\n",
+    )
     shutil.copytree(ROOT / "profiles", folder / "profiles")
     path = folder / "notebooks/alienbench/01_a.ipynb"
     write_notebook(path, {"makes": ["alienbench/a.csv"]}, "B = 10\n", PAGE.format(name="01_a", code=CODE))
@@ -67,10 +70,7 @@ QUICK = ("--seconds-between-status-checks", "1", "--latency-wait", "10", "--defa
 
 @pytest.mark.parametrize(
     "profile, options",
-    [
-        ("slurm", ("--slurm-init-seconds-before-status-checks", "1")),
-        ("cluster-generic", ()),
-    ],
+    [("slurm", ("--slurm-init-seconds-before-status-checks", "1")), ("cluster-generic", ())],
 )
 def test_the_chain_gives_the_same_bytes_on_slurm(project, local, slurm, profile, options):
     before = jobs_ended(slurm)

@@ -189,7 +189,9 @@ def test_requests_that_make_no_sense(client):
     story = client.get(f"/api/sessions/{token}/story").json()
     assert client.get("/api/sessions/nobody/story").status_code == 404
     for scores in ([3] * 11, "3", 3, None):
-        answer = client.post(f"/api/sessions/{token}/ratings", json={"story": story["handle"], "scores": scores})
+        answer = client.post(
+            f"/api/sessions/{token}/ratings", json={"story": story["handle"], "scores": scores}
+        )
         assert answer.status_code == 400 and answer.json()["field"] == "scores"
     missing = client.post(f"/api/sessions/{token}/ratings", json={"story": "nothing", "scores": SCORES})
     assert missing.status_code == 404

@@ -6,7 +6,9 @@ import pytest
 from lib.textmetrics.creativity_index import LocalCorpus, creativity_index, dj_search, split
 from lib.textmetrics.infinigram import InfiniGramEngine
 
-pytest.importorskip("infini_gram", reason="infini-gram is not installed (Linux x86-64: pip install infini-gram)")
+pytest.importorskip(
+    "infini_gram", reason="infini-gram is not installed (Linux x86-64: pip install infini-gram)"
+)
 END = 0xFFFF  # stands before each document in infini-gram's 16-bit files
 
 
