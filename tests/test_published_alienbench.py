@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 import yaml
 
-from lib.audit import agrees, exact_counts, possible_counts
 from lib.cells import contradictions, grid, published
 from lib.params import read_yaml
 from lib.paths import DATA, PARAMS
+from lib.rounding import agrees, exact_counts, possible_counts
 
 CONDITIONS = [
     "baseline",

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from lib.plane import principal_plane, spread
 from lib.studies import stories
 from lib.studies.stories import DIMENSIONS, METRICS, SHEET, Stories, StoriesError
-from lib.studies.stories_plane import principal_plane, spread
 from lib.studies.stories_tests import half, matched, prefix_scan, variants
 
 ROWS = [

@@ -10,7 +10,7 @@ from lib.cells import grid, published
 from lib.studies.stories import DIMENSIONS, demographics, english, load_archive
 from lib.studies.stories_metrics import RELEASED_VOCABULARY, closeness, lexical, semantic, syntax
 from lib.studies.stories_tests import half, matched, prefix_scan
-from lib.textmetrics.tagging import available
+from lib.text.tagging import available
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,8 @@ from lib.studies import stories_measures as measures
 from lib.studies import stories_stages as stages
 from lib.studies.stories import DIMENSIONS, METRICS, SHEET, StoriesError, english, load_archive
 from lib.studies.stories_metrics import closeness, compute_metrics
-from lib.textmetrics import TextError
-from lib.textmetrics.creativity_index import LocalCorpus
+from lib.text import TextError
+from lib.text.creativity_index import LocalCorpus
 
 SMALL = {"n_human": 4, "n_per_author": 1, "repetitions": 2, "corpus_texts": 12}
 

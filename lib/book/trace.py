@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from lib.book.api import Library
 
-# Methods that put numbers down, the page's own and the audits' (lib.audit.Recount): which arguments are the
+# Methods that put numbers down, the page's own and the audits' (compendium.frame.recount.Recount): which arguments are the
 # address.
 PUTS = {
     "cell": (0, 1, 2),
@@ -36,7 +36,7 @@ FRAME = (
     "lib.run",
     "lib.report",
     "lib.sources",
-    "lib.audit.Recount",
+    "compendium.frame.recount.Recount",
 )
 BUILTINS = frozenset(dir(builtins))
 MUTATORS = frozenset(

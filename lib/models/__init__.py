@@ -1,6 +1,6 @@
 """Talking to models: requests, endpoint, ledger, budget, replies.
 
-    from lib.models import Budget, Endpoint, Ledger, Request, run_stage requests = [Request("openai/gpt-5.4",
+    from lib.models import Budget, Endpoint, Ledger, Request, run_stage requests = [Request("openai/gpt-5.4"
     [{"role": "user", "content": "…"}], temperature=1.0, seed=7, max_tokens=800)] result = run_stage(requests,
     Endpoint("https://openrouter.ai/api/v1"), Ledger("build/live/alienbench.sqlite")) [reply.text for reply in
     result.replies], result.report

@@ -16,8 +16,8 @@ from lib.sources import check_source
 from lib.studies import stories
 from lib.studies.stories import StoriesError
 from lib.studies.stories_stages import Stage
-from lib.textmetrics.creativity_index import DEPTH, LocalCorpus, dj_search, split
-from lib.textmetrics.ngram_model import NgramModel
+from lib.text.creativity_index import DEPTH, LocalCorpus, dj_search, split
+from lib.text.ngram_model import NgramModel
 
 CACHE = "build/cache/stories"
 EMBEDDINGS = from_root(CACHE) / "embeddings.sqlite"  # of every profile: vectors are kept by content
@@ -118,7 +118,7 @@ def reference(p):
     corpus.
     """
     if p.corpus == INFINI_GRAM:
-        from lib.textmetrics.infinigram import InfiniGramAPI
+        from lib.text.infinigram import InfiniGramAPI
 
         return SearchedCorpus(InfiniGramAPI().contains, p.shortest)
     depth = max(DEPTH, p.longest)
@@ -163,7 +163,7 @@ def _behind(p) -> list[str]:
 
 def _measured(p, own, folder) -> pd.DataFrame:
     from lib.studies.stories_metrics import compute_metrics  # torch and spaCy load only here
-    from lib.textmetrics.perplexity import CausalModel
+    from lib.text.perplexity import CausalModel
 
     corpus = reference(p)
     if p.perplexity_model:

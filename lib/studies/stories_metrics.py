@@ -7,14 +7,14 @@ import numpy as np
 import pandas as pd
 
 from lib.studies.stories import METRICS
-from lib.textmetrics import TextError
-from lib.textmetrics.creativity_index import LONGEST, SHORTEST, creativity_index, split
-from lib.textmetrics.diversity import ead, sbert_diversity, vocabulary_of
-from lib.textmetrics.perplexity import perplexity
-from lib.textmetrics.sentence_vectors import sentence_vectors
-from lib.textmetrics.tagging import tag_sentences, tag_words
-from lib.textmetrics.templates import common_templates, coverage, cr_pos, template_rate, templates_per_token
-from lib.textmetrics.tokens import sentences, words
+from lib.text import TextError
+from lib.text.creativity_index import LONGEST, SHORTEST, creativity_index, split
+from lib.text.diversity import ead, sbert_diversity, vocabulary_of
+from lib.text.perplexity import perplexity
+from lib.text.sentence_vectors import sentence_vectors
+from lib.text.tagging import tag_sentences, tag_words
+from lib.text.templates import common_templates, coverage, cr_pos, template_rate, templates_per_token
+from lib.text.tokens import sentences, words
 
 TEMPLATE_LENGTH, TOP_TEMPLATES, TAU = 4, 100, 1
 # Distinct lower-cased words in the 400 texts that the authors measured; it is the only whole number that
@@ -50,7 +50,7 @@ def compute_metrics(
     vocabulary : V of EAD; None: the distinct words of these texts.
     tagger : of the text whose words the templates cover ("spacy", "perceptron", "nltk").
     length, top_n, tau : of templates.
-    precision, cache : of the sentence vectors (lib.textmetrics.sentence_vectors).
+    precision, cache : of the sentence vectors (lib.text.sentence_vectors).
     workers : processes that share the tagging and embedding, each with one thread.
 
     Raises TextError, naming the text's number, for one that is empty.

@@ -19,13 +19,13 @@ from lib.params import study_params  # noqa: E402
 from lib.resampling import bootstrap_weights  # noqa: E402
 from lib.spectral import two_sided  # noqa: E402
 from lib.studies.metanym import PER_ARCHETYPE, build_game  # noqa: E402
-from lib.studies.metanym_components import (
+from lib.studies.metanym_components import (  # noqa: E402
     atom_table,
     components,
     factual_matrix,
     joint_intervals,
     joint_replicates,
-)  # noqa: E402
+)
 from lib.studies.metanym_contest import leaderboard_intervals, line_up  # noqa: E402
 from lib.studies.metanym_stages import demo_ratings  # noqa: E402
 

@@ -25,8 +25,8 @@ from lib.paths import ROOT
 from lib.simulate.stories import AUTHORS, PEOPLE, write_story, writing_prompt
 from lib.studies.stories import load_archive
 from lib.studies.stories_metrics import compute_metrics, semantic
-from lib.textmetrics.creativity_index import LONGEST, SHORTEST, LocalCorpus, creativity_index, l_uniqueness
-from lib.textmetrics.suffix_array import SuffixArray
+from lib.text.creativity_index import LONGEST, SHORTEST, LocalCorpus, creativity_index, l_uniqueness
+from lib.text.suffix_array import SuffixArray
 
 
 def corpus_and_text(size, words, rng):

@@ -2,10 +2,10 @@
 
 import pytest
 
-from lib.textmetrics import TextError
-from lib.textmetrics.sentence_vectors import sentence_vectors
-from lib.textmetrics.tagging import available, tag_sentences, tag_words
-from lib.textmetrics.tokens import sentences, words
+from lib.text import TextError
+from lib.text.sentence_vectors import sentence_vectors
+from lib.text.tagging import available, tag_sentences, tag_words
+from lib.text.tokens import sentences, words
 
 
 def test_sentences():

@@ -6,7 +6,7 @@ Sources: Liu et al. (2022) for EAD; Kirk et al. (2024) for SBERT-Div; Stories pa
 
 import numpy as np
 
-from lib.textmetrics import TextError
+from lib.text import TextError
 
 
 def expected_distinct(length: int, vocabulary: int) -> float:

@@ -5,16 +5,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib.textmetrics import TextError
-from lib.textmetrics.diversity import (
+from lib.text import TextError
+from lib.text.diversity import (
     ead,
     expected_distinct,
     mean_pairwise_similarity,
     sbert_diversity,
     vocabulary_of,
 )
-from lib.textmetrics.ngram_model import NgramModel
-from lib.textmetrics.perplexity import perplexity
+from lib.text.ngram_model import NgramModel
+from lib.text.perplexity import perplexity
 
 
 def test_expectation_by_hand():

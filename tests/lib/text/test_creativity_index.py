@@ -9,16 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib.textmetrics import TextError
-from lib.textmetrics.creativity_index import (
-    LocalCorpus,
-    covered,
-    creativity_index,
-    dj_search,
-    l_uniqueness,
-    split,
-)
-from lib.textmetrics.infinigram import InfiniGramAPI, InfiniGramEngine
+from lib.text import TextError
+from lib.text.creativity_index import LocalCorpus, covered, creativity_index, dj_search, l_uniqueness, split
+from lib.text.infinigram import InfiniGramAPI, InfiniGramEngine
 
 letters = st.lists(st.sampled_from("abc"), min_size=1, max_size=30)
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib.textmetrics import TextError
-from lib.textmetrics.suffix_array import END, PAD, SuffixArray
+from lib.text import TextError
+from lib.text.suffix_array import END, PAD, SuffixArray
 
 corpora = st.lists(st.integers(0, 3), min_size=1, max_size=60)
 

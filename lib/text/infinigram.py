@@ -8,7 +8,7 @@ are exact. Source: Liu et al. (2024), "Infini-gram"; the interface is described 
 import functools
 import time
 
-from lib.textmetrics import TextError
+from lib.text import TextError
 
 API = "https://api.infini-gram.io/"
 REDPAJAMA = "v4_rpj_llama_s4"  # RedPajama, the reference corpus of the Stories paper

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from lib.files import read_utf8, write_text_atomic
-from lib.textmetrics import TextError
-from lib.textmetrics.suffix_array import END, PAD, SuffixArray
+from lib.text import TextError
+from lib.text.suffix_array import END, PAD, SuffixArray
 
 SHORTEST, LONGEST = 5, 12  # a and b of equation 2
 DEPTH = 16

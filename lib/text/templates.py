@@ -10,7 +10,7 @@ from collections import Counter
 
 import numpy as np
 
-from lib.textmetrics import TextError
+from lib.text import TextError
 
 RELEASED_NAME = "compressed"  # the file name that the `diversity` package writes into its gzip header
 

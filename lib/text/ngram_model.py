@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 
 import numpy as np
 
-from lib.textmetrics import TextError
+from lib.text import TextError
 
 START = "<s>"
 

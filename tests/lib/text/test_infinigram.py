@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from lib.textmetrics.creativity_index import LocalCorpus, creativity_index, dj_search, split
-from lib.textmetrics.infinigram import InfiniGramEngine
+from lib.text.creativity_index import LocalCorpus, creativity_index, dj_search, split
+from lib.text.infinigram import InfiniGramEngine
 
 pytest.importorskip(
     "infini_gram", reason="infini-gram is not installed (Linux x86-64: pip install infini-gram)"

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from lib.textmetrics import TextError
+from lib.text import TextError
 
 
 def perplexity(log_likelihoods) -> float:

@@ -5,14 +5,16 @@ from itertools import permutations, product
 import numpy as np
 import pandas as pd
 import pytest
+from compendium.frame.recount import Recount
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from lib.audit import (
+from lib.cells import read_cells
+from lib.page import Page
+from lib.rounding import (
     AuditError,
     Printed,
-    Recount,
     agrees,
     consistent_mean,
     consistent_sd,
@@ -34,8 +36,6 @@ from lib.audit import (
     spearman_values,
     units_off,
 )
-from lib.cells import read_cells
-from lib.page import Page
 
 
 def test_grim_worked_example():

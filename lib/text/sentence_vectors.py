@@ -10,7 +10,7 @@ processor multiplies it in hardware. On the stories archive bfloat16 moves a tex
 import numpy as np
 
 from lib.embedding import MINILM, embed
-from lib.textmetrics import TextError
+from lib.text import TextError
 
 PRECISIONS = ("exact", "float32", "bfloat16")
 BATCH = 32

@@ -5,10 +5,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lib import ranks
+from lib import calibration, ranks
 from lib.agreement import krippendorff_alpha
 from lib.simulate import alienbench as simulator
-from lib.simulate import calibration
 from lib.simulate.alienbench_truth import CONDITIONS, HUMAN, truth
 
 FALSE_ALARM = 1e-4

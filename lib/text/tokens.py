@@ -8,7 +8,7 @@ study come out exactly.
 
 import functools
 
-from lib.textmetrics import TextError
+from lib.text import TextError
 
 
 def sentences(text: str, language: str = "english") -> list[str]:

@@ -5,8 +5,8 @@ import gzip
 import numpy as np
 import pytest
 
-from lib.textmetrics import TextError
-from lib.textmetrics.templates import common_templates, coverage, cr_pos, template_rate, templates_per_token
+from lib.text import TextError
+from lib.text.templates import common_templates, coverage, cr_pos, template_rate, templates_per_token
 
 TAGS = "DT NN VB DT NN VB DT NN .".split()
 
