@@ -40,7 +40,7 @@ refresh: $(READY)
 	@$(PYTHON) -m lib.refresh $(NOTEBOOKS)
 
 live-estimate: $(READY)
-	@$(PYTHON) -m lib.live --study "$(STUDY)" --smoke "$(SMOKE)"
+	@$(PYTHON) -m compendium.asking.live --study "$(STUDY)" --smoke "$(SMOKE)"
 
 setup: $(READY)
 

@@ -95,7 +95,7 @@ for book in BOOKS:
             message:
                 f"{book.study}/{book.name}, stage {folder.name}, shard {{wildcards.shard}} of {SHARDS}"
             shell:
-                f"python -m lib.shards ask {{params.notebook:q}} {{params.values:q}} {{params.folder:q}} {{wildcards.shard}}/{SHARDS}"
+                f"python -m compendium.asking.shards ask {{params.notebook:q}} {{params.values:q}} {{params.folder:q}} {{wildcards.shard}}/{SHARDS}"
 
         rule:
             name:
@@ -109,7 +109,7 @@ for book in BOOKS:
             message:
                 f"{book.study}/{book.name}, stage {folder.name}, {SHARDS} shards merged"
             shell:
-                "python -m lib.shards merge {params.folder:q}"
+                "python -m compendium.asking.shards merge {params.folder:q}"
 
 
 rule verify:

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from compendium.asking.ledger import Ledger
 from lib.archive import sources
 from lib.chain import notebooks
 from lib.files import read_yaml, sha256
-from lib.models import Ledger
 from lib.params import profile_params, study_params
 from lib.paths import ROOT, STUDIES, figures_folder, shown
 from lib.verify import STATUSES

@@ -80,7 +80,7 @@ def _checked(options, smoke: bool, out: Path) -> list:
     if options.profile == "released":
         mirror_folder()
     if options.profile == "live":
-        from lib.live import check_live  # only live needs the client
+        from compendium.asking.live import check_live  # only live needs the client
 
         check_live(options.study, smoke=smoke, out=out)
     return books

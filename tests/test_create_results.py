@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lib.live import estimate_study
+from compendium.asking.live import estimate_study
 from lib.params import study_params
 from lib.simulate.create import is_true
 from lib.studies import create_baselines, create_data

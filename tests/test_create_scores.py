@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lib.models.errors import InvalidReply
+from compendium.asking.errors import InvalidReply
 from lib.studies import create_scores as scores
 from lib.studies.create import PATH_COLUMNS
 from lib.studies.create_judging import (

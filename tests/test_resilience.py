@@ -16,12 +16,12 @@ import time
 import psutil
 import pytest
 
+from compendium.asking.ledger import Ledger
+from compendium.asking.simulated.faults import Faults
+from compendium.asking.simulated.reply import request_key
+from compendium.asking.simulated.server import serve
 from lib.cells import read_cells
-from lib.models import Ledger
 from lib.paths import ROOT
-from lib.simulate.faults import Faults
-from lib.simulate.reply import request_key
-from lib.simulate.server import serve
 
 KEY = "sk-canary-5b1f0c2e7d"
 KILLS = int(os.environ.get("COMPENDIUM_KILLS", "2"))

@@ -8,11 +8,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from lib import asking
-from lib.models import InvalidReply
+from compendium.asking import study as asking
+from compendium.asking.errors import InvalidReply
+from compendium.asking.simulated.faults import Faults
+from compendium.asking.simulated.server import serve
 from lib.params import study_params
-from lib.simulate.faults import Faults
-from lib.simulate.server import serve
 from lib.studies import stories_measures as measures
 from lib.studies import stories_stages as stages
 from lib.studies.stories import DIMENSIONS, METRICS, SHEET, StoriesError, english, load_archive
@@ -41,7 +41,7 @@ def test_endpoint_and_process_make_the_same(p, tmp_path):
 def test_faults_on_the_way_change_nothing(p, tmp_path, monkeypatch):
     import contextlib
 
-    from lib.models import Endpoint
+    from compendium.asking.endpoint import Endpoint
 
     texts = stages.demo_texts(p)
 

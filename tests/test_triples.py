@@ -7,9 +7,9 @@ import json
 import numpy as np
 import pytest
 
+from compendium.asking.simulated import closed_world
 from lib.connections import Query, fault
 from lib.paths import DATA
-from lib.simulate import closed_world
 from lib.triples import (
     TripleError,
     TripleStore,

@@ -7,18 +7,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lib.models import InvalidReply
+from compendium.asking.errors import InvalidReply
+from compendium.asking.simulated import posg_edits as edits
+from compendium.asking.simulated import posg_text as text
+from compendium.asking.simulated import worldmodels as simulator
+from compendium.asking.simulated.chance import Stream
+from compendium.asking.simulated.reply import RequestError
 from lib.params import study_params
 from lib.posg import sandbox
 from lib.posg.lanes import lane_one
 from lib.posg.match import compare
 from lib.posg.model import canonical_json, from_document, relabel
 from lib.posg.scenarios import corpus
-from lib.simulate import posg_edits as edits
-from lib.simulate import posg_text as text
-from lib.simulate import worldmodels as simulator
-from lib.simulate.chance import Stream
-from lib.simulate.reply import RequestError
 from lib.studies import worldmodels as study
 from lib.studies import worldmodels_locations as locations
 from lib.studies import worldmodels_scores as scores

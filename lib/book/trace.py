@@ -35,7 +35,7 @@ FRAME = (
     "lib.chain",
     "lib.run",
     "lib.report",
-    "lib.sources",
+    "compendium.asking.sources",
     "compendium.frame.recount.Recount",
 )
 BUILTINS = frozenset(dir(builtins))

@@ -13,10 +13,10 @@ import math
 import numpy as np
 import pandas as pd
 
+from compendium.asking.simulated.chance import Stream, digest, normal, uniform
+from compendium.asking.simulated.reply import TOKENS_PER_WORD, Reply, RequestError, last_user_text, tokens
 from lib.simulate.alienbench_truth import HUMAN, Truth, truth
-from lib.simulate.chance import Stream, digest, normal, uniform
 from lib.simulate.creatures import DEPARTS, grammar
-from lib.simulate.reply import TOKENS_PER_WORD, Reply, RequestError, last_user_text, tokens
 
 SPARE_WORDS = 40  # headings, numbers and names in a text, beyond its sentences
 _REASONS = {

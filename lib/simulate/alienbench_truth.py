@@ -26,8 +26,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from compendium.asking.simulated import margins
 from lib.paths import DATA
-from lib.simulate import margins
 
 PUBLISHED = DATA / "published" / "alienbench.csv"
 HUMAN = "human"

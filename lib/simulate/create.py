@@ -11,12 +11,12 @@ import json
 import math
 import re
 
+from compendium.asking.names import same_model
+from compendium.asking.simulated.chance import Stream, normal, uniform
+from compendium.asking.simulated.reply import Reply, RequestError, last_user_text, message_text, request_key
 from lib.connections import Query
 from lib.files import read_yaml
-from lib.models.names import same_model
 from lib.paths import DATA
-from lib.simulate.chance import Stream, normal, uniform
-from lib.simulate.reply import Reply, RequestError, last_user_text, message_text, request_key
 from lib.studies.create_judging import specificity
 from lib.triples import TripleStore, chains, load_graph
 

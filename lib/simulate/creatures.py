@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import yaml
 
+from compendium.asking.simulated.chance import Stream
 from lib.paths import DATA
-from lib.simulate.chance import Stream
 
 SOURCE = DATA / "simulated" / "alienbench.yaml"
 KINDS = ("departure", "subtle_departure", "typical", "subtle_typical")

@@ -12,10 +12,10 @@ import re
 
 import numpy as np
 
+from compendium.asking.simulated.chance import Stream, normal
+from compendium.asking.simulated.reply import Reply, RequestError, last_user_text, message_text, request_key
 from lib.files import read_yaml
 from lib.paths import DATA
-from lib.simulate.chance import Stream, normal
-from lib.simulate.reply import Reply, RequestError, last_user_text, message_text, request_key
 
 AUTHORS = {
     "openai/gpt-5.2": (11, 15),

@@ -8,14 +8,15 @@ import functools
 import json
 import re
 
+from compendium.asking.names import same_model
+from compendium.asking.simulated import posg_edits as edits
+from compendium.asking.simulated.chance import Stream, uniform
+from compendium.asking.simulated.reply import Reply, RequestError, last_user_text, message_text, request_key
 from lib.files import read_yaml
-from lib.models.names import same_model
 from lib.paths import DATA
 from lib.posg.criteria import holds
 from lib.posg.model import from_document
 from lib.posg.scenarios import Scenario, corpus
-from lib.simulate import posg_edits as edits
-from lib.simulate.chance import Stream, uniform
 from lib.simulate.posg_text import (
     HOSTILE,
     broken_json,
@@ -25,7 +26,6 @@ from lib.simulate.posg_text import (
     python_text,
     wrapped,
 )
-from lib.simulate.reply import Reply, RequestError, last_user_text, message_text, request_key
 
 GATES = ("contract", "probe", "audit")
 JUDGED = ("Features:\n", "World model:\n")  # what a request to flag holds, and no other

@@ -12,9 +12,9 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from lib.models.errors import LedgerError
-from lib.models.jsonl import export_jsonl, import_jsonl
-from lib.models.ledger import Ledger
+from compendium.asking.errors import LedgerError
+from compendium.asking.jsonl import export_jsonl, import_jsonl
+from compendium.asking.ledger import Ledger
 from lib.paths import shown
 
 GENERATION_KEYS = (

@@ -5,8 +5,8 @@ import functools
 import numpy as np
 import pandas as pd
 
+from compendium.asking.request import Request, known
 from lib.files import read_utf8, read_yaml
-from lib.models.request import Request, known
 from lib.paths import DATA
 from lib.studies.alienbench import GENERATION, HUMAN, KEYS
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pandas as pd
 
+from compendium.asking.replies import labels_from_reply
+from compendium.asking.sources import check_source
+from compendium.asking.study import ask_all
 from lib.archive import Archive
-from lib.asking import ask_all
 from lib.files import write_text_atomic
-from lib.models.replies import labels_from_reply
-from lib.sources import check_source
 from lib.studies import alienbench
 from lib.studies.alienbench import KEYS
 from lib.studies.alienbench_requests import (

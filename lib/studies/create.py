@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from compendium.asking.errors import InvalidReply
 from lib.connections import (
     Pairs,
     Query,
@@ -26,7 +27,6 @@ from lib.connections import (
     read_path,
     read_triple,
 )
-from lib.models.errors import InvalidReply
 from lib.paths import shown
 from lib.studies.create_judging import read_class_sizes, read_factuality, read_flag, read_number, specificity
 from lib.studies.create_records import (

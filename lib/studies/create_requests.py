@@ -3,9 +3,9 @@
 import functools
 import json
 
+from compendium.asking.request import Request, known
 from lib.connections import Query
 from lib.files import read_yaml
-from lib.models.request import Request, known
 from lib.paths import DATA
 
 INSTRUMENTS = DATA / "instruments" / "create"

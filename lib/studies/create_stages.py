@@ -10,10 +10,10 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 
-import lib.asking
+import compendium.asking.study
+from compendium.asking.results import Reply, StageResult
 from lib.archive import Archive
 from lib.connections import Query, fault, parse_answer, path_key, path_text
-from lib.models import Reply, StageResult
 from lib.params import study_params
 from lib.paths import from_root
 from lib.studies.create import PATH_COLUMNS, QUERY_COLUMNS, path_strength
@@ -335,21 +335,23 @@ def _path_rows(name: str, query: Query, samples) -> list:
 
 
 def asking(p, *, source: str, profile: str, out, ledger: str = "create"):
-    """`lib.asking.asking` for this study: every reply in ledgers/<ledger>.sqlite, within the profile's budget for
+    """`compendium.asking.study.asking` for this study: every reply in ledgers/<ledger>.sqlite, within the profile's budget for
     all models that `p` names. Notebooks that may run side by side need ledgers of their own: one process writes
     a ledger at a time."""
     models = {subject["model"] for subject in getattr(p, "subjects", {}).values()}
     models |= {getattr(p, name, "") for name in ("judge", "query_writer", "trace_reader")} - {""} | {
         *getattr(p, "judges", ())
     }
-    return lib.asking.asking("create", models, source=source, profile=profile, out=out, ledger=ledger)
+    return compendium.asking.study.asking(
+        "create", models, source=source, profile=profile, out=out, ledger=ledger
+    )
 
 
 def in_process(requests, label: str = "", **options) -> StageResult:
     """What `ask` gives in the demo, without server and ledger: for a notebook that is run on its own."""
     from lib.simulate.create import respond  # only here and in the server is the simulator needed
 
-    return lib.asking.in_process(respond, requests, **options)
+    return compendium.asking.study.in_process(respond, requests, **options)
 
 
 @cache

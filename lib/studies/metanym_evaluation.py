@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from lib.models.errors import InvalidReply
-from lib.models.json_text import extract_json
-from lib.models.replies import as_number, is_placeholder
+from compendium.asking.errors import InvalidReply
+from compendium.asking.json_text import extract_json
+from compendium.asking.replies import as_number, is_placeholder
 from lib.studies.metanym import CONTEXTS, KEYS, N_ARCHETYPES, PER_ARCHETYPE, SCORES
 
 JSON_KEYS = {

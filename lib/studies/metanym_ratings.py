@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from compendium.asking.errors import InvalidReply
 from lib.archive import Archive
-from lib.models.errors import InvalidReply
 from lib.paths import shown
 from lib.studies.metanym import KEYS, SCORES, MetanymError
 from lib.studies.metanym_evaluation import parse_evaluation

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from lib.models.request import Request
+from compendium.asking.request import Request
 from lib.studies.metanym import MetanymError
 from lib.studies.metanym_gpqa import shuffled_options
 from lib.studies.metanym_prompts import evaluation_prompt, generation_prompt, gpqa_prompt, raw_prompt

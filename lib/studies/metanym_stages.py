@@ -14,10 +14,10 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 
-from lib.asking import ask_all
+from compendium.asking.errors import InvalidReply
+from compendium.asking.results import Reply
+from compendium.asking.study import ask_all
 from lib.files import write_text_atomic
-from lib.models.errors import InvalidReply
-from lib.models.results import Reply
 from lib.params import study_params
 from lib.studies.metanym import KEYS, SCORES, Game, MetanymError, build_game
 from lib.studies.metanym_components import check_scale

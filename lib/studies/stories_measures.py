@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from compendium.asking.sources import check_source
 from lib.files import read_utf8, sha256, write_csv_atomic
 from lib.paths import DATA, ROOT, from_root, shown
-from lib.sources import check_source
 from lib.studies import stories
 from lib.studies.stories import StoriesError
 from lib.studies.stories_stages import Stage

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from lib.asking import ask_all
+from compendium.asking.replies import score_from_reply
+from compendium.asking.request import Request
+from compendium.asking.sources import check_source
+from compendium.asking.study import ask_all
 from lib.files import read_utf8, read_yaml
-from lib.models import Request
-from lib.models.replies import score_from_reply
 from lib.paths import DATA, from_root
-from lib.sources import check_source
 from lib.studies import stories
 from lib.studies.stories import DIMENSIONS, HIGHEST, HUMAN, LOWEST, StoriesError
 

@@ -5,8 +5,9 @@ import re
 
 import pandas as pd
 
-from lib.models import InvalidReply, Parsed, Request, extract_json
-from lib.models.request import known
+from compendium.asking.errors import InvalidReply
+from compendium.asking.replies import Parsed, extract_json
+from compendium.asking.request import Request, known
 from lib.params import read_yaml
 from lib.paths import DATA
 from lib.posg.criteria import holds

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pandas as pd
 
-import lib.asking
-from lib.models import StageResult
+import compendium.asking.study
+from compendium.asking.results import StageResult
 from lib.params import study_params
 from lib.paths import from_root
 from lib.posg.criteria import semantics
@@ -237,16 +237,16 @@ def read_table(path) -> pd.DataFrame:
 
 
 def asking(p, *, source: str, profile: str, out):
-    """`lib.asking.asking` for this study and the models that `p` names."""
+    """`compendium.asking.study.asking` for this study and the models that `p` names."""
     named = {*getattr(p, "subjects", {}), *filter(None, [getattr(p, "judge", None)])}
-    return lib.asking.asking("worldmodels", named, source=source, profile=profile, out=out)
+    return compendium.asking.study.asking("worldmodels", named, source=source, profile=profile, out=out)
 
 
 def in_process(requests, label: str = "", **options) -> StageResult:
     """What `ask` gives in the demo, without server and ledger: for a notebook that is run on its own."""
     from lib.simulate.worldmodels import respond  # only here and in the server is the simulator needed
 
-    return lib.asking.in_process(respond, requests, **options)
+    return compendium.asking.study.in_process(respond, requests, **options)
 
 
 @functools.cache

@@ -19,7 +19,7 @@ from lib.params import study_params  # noqa: E402
 from lib.resampling import bootstrap_weights  # noqa: E402
 from lib.spectral import two_sided  # noqa: E402
 from lib.studies.metanym import PER_ARCHETYPE, build_game  # noqa: E402
-from lib.studies.metanym_components import (  # noqa: E402
+from lib.studies.metanym_components import (
     atom_table,
     components,
     factual_matrix,

@@ -24,7 +24,11 @@ sys.path.insert(0, str(ROOT))
 
 import openai  # noqa: E402
 
-from lib.models import Endpoint, Ledger, Request, labels_from_reply, run_stage  # noqa: E402
+from compendium.asking.endpoint import Endpoint  # noqa: E402
+from compendium.asking.ledger import Ledger  # noqa: E402
+from compendium.asking.replies import labels_from_reply  # noqa: E402
+from compendium.asking.request import Request  # noqa: E402
+from compendium.asking.stage import run_stage  # noqa: E402
 
 FEATURES = (
     "symmetry",

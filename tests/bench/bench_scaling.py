@@ -26,11 +26,13 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "bench")]
 import numpy as np  # noqa: E402
 from bench_models import FEATURES, LABELS, Server, judge_requests, stage_seconds  # noqa: E402
 
+from compendium.asking.endpoint import Endpoint  # noqa: E402
+from compendium.asking.ledger import Ledger  # noqa: E402
+from compendium.asking.replies import labels_from_reply  # noqa: E402
+from compendium.asking.shards import Shard, ask_share, merge  # noqa: E402
 from lib.agreement import krippendorff_alpha_interval  # noqa: E402
-from lib.models import Endpoint, Ledger, labels_from_reply  # noqa: E402
 from lib.params import profile_params, study_params  # noqa: E402
 from lib.resampling import bootstrap  # noqa: E402
-from lib.shards import Shard, ask_share, merge  # noqa: E402
 
 CONCURRENCY = 32
 TOKENS_OF = {"description": 1200, "judge's prompt": 2600, "judge's reply": 700}  # about AlienBench's

@@ -18,8 +18,8 @@ import psutil
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from lib.simulate import alienbench as simulator  # noqa: E402
-from lib.simulate.server import serve  # noqa: E402
+from compendium.asking.simulated import alienbench as simulator  # noqa: E402
+from compendium.asking.simulated.server import serve  # noqa: E402
 from lib.studies.alienbench_requests import judge_prompt  # noqa: E402
 
 CALLS, CONNECTIONS = 2400, 16

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from compendium.asking.simulated import alienbench as simulator
 from lib import calibration, ranks
 from lib.agreement import krippendorff_alpha
-from lib.simulate import alienbench as simulator
 from lib.simulate.alienbench_truth import CONDITIONS, HUMAN, truth
 
 FALSE_ALARM = 1e-4

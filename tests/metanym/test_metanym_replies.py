@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from lib.models.errors import InvalidReply
+from compendium.asking.errors import InvalidReply
 from lib.studies.metanym import MetanymError
 from lib.studies.metanym_evaluation import parse_batch, parse_evaluation
 from lib.studies.metanym_ratings import load_archive, oddities, read_folder, read_table

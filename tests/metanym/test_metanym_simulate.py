@@ -6,10 +6,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from lib.models.errors import InvalidReply
+from compendium.asking.errors import InvalidReply
+from compendium.asking.simulated import metanym as simulated
+from compendium.asking.simulated.reply import RequestError
 from lib.params import study_params
-from lib.simulate import metanym as simulated
-from lib.simulate.reply import RequestError
 from lib.studies.metanym import MetanymError, build_game, check_game
 from lib.studies.metanym_components import components
 from lib.studies.metanym_evaluation import parse_evaluation

@@ -6,8 +6,13 @@ import json
 import pytest
 from loopback import Loopback, completion
 
-from lib.models import Endpoint, Ledger, LedgerError, Request, labels_from_reply, run_stage
-from lib.models.jsonl import export_jsonl, import_jsonl
+from compendium.asking.endpoint import Endpoint
+from compendium.asking.errors import LedgerError
+from compendium.asking.jsonl import export_jsonl, import_jsonl
+from compendium.asking.ledger import Ledger
+from compendium.asking.replies import labels_from_reply
+from compendium.asking.request import Request
+from compendium.asking.stage import run_stage
 from lib.studies import alienbench_layout as layout
 
 FEATURES = ("symmetry", "habitat")

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from posg_games import chain, pennies, random_game, table
 
+from compendium.asking.simulated.chance import Stream
 from lib.posg.annotation import (
     AnnotationError,
     adjudicate,
@@ -44,7 +45,6 @@ from lib.posg.planning import (
 )
 from lib.posg.scenarios import corpus
 from lib.posg.structure import differences, outcome_entropy, properties, structure_profile
-from lib.simulate.chance import Stream
 from lib.simulate.posg_edits import drop_action, four_bids, split_endings, unfold
 
 # -- structure -----------------------------------------------------------------------------------------

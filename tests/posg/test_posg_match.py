@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from posg_games import chain, pennies, random_game, table
 
+from compendium.asking.simulated.chance import Stream
 from lib.posg import match as matcher
 from lib.posg.brute import brute_force_score
 from lib.posg.features import feature_multiset, multiset_agreement
@@ -15,7 +16,6 @@ from lib.posg.match import compare, self_score
 from lib.posg.model import POSG, relabel
 from lib.posg.scenarios import corpus
 from lib.posg.unroll import unroll
-from lib.simulate.chance import Stream
 from lib.simulate.posg_edits import add_action, add_chance, four_bids, split_endings
 
 

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from compendium.asking.simulated import create as simulator
+from compendium.asking.simulated.reply import RequestError
 from lib.connections import fault, parse_answer, path_key
 from lib.params import study_params
-from lib.simulate import create as simulator
-from lib.simulate.reply import RequestError
 from lib.studies.create import PATH_COLUMNS
 from lib.studies.create_judging import read_class_sizes, read_factuality, specificity
 from lib.studies.create_requests import (

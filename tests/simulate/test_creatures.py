@@ -5,7 +5,7 @@ import copy
 import pytest
 import yaml
 
-from lib.simulate.chance import Stream
+from compendium.asking.simulated.chance import Stream
 from lib.simulate.creatures import KINDS, SOURCE, Grammar, grammar
 from lib.studies.alienbench_requests import boundary_rules, prompts
 

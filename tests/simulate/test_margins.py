@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lib.simulate import margins
+from compendium.asking.simulated import margins
 
 
 @pytest.fixture

@@ -10,18 +10,21 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from compendium.asking.endpoint import Endpoint
+from compendium.asking.ledger import Ledger
+from compendium.asking.names import same_model
+from compendium.asking.replies import labels_from_reply
+from compendium.asking.simulated import alienbench as simulator
+from compendium.asking.simulated import margins
+from compendium.asking.simulated.reply import RequestError
+from compendium.asking.simulated.server import serve
+from compendium.asking.stage import run_stage
 from lib.agreement import krippendorff_alpha
 from lib.archive import Archive
 from lib.cells import published
-from lib.models import Endpoint, Ledger, labels_from_reply, run_stage
-from lib.models.names import same_model
 from lib.params import study_params
-from lib.simulate import alienbench as simulator
-from lib.simulate import margins
 from lib.simulate.alienbench_truth import CONDITIONS, HUMAN, truth
 from lib.simulate.creatures import DEPARTS, grammar
-from lib.simulate.reply import RequestError
-from lib.simulate.server import serve
 from lib.studies import alienbench
 from lib.studies.alienbench_requests import (
     generation_requests,

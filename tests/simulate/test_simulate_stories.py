@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from lib.simulate.reply import RequestError
+from compendium.asking.simulated.reply import RequestError
 from lib.simulate.stories import (
     AUTHORS,
     JUDGE,

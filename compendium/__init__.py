@@ -1,0 +1,1 @@
+"""The machinery: frame, asking, studies, reader."""

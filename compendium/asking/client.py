@@ -1,0 +1,347 @@
+"""One question, asked until it is answered: faults, retries, quirks of providers, money.
+
+The tries are counted here and not inside the `openai` client (its own retries are off), because each fault
+is to be counted by kind and each try needs room below the ceilings.
+"""
+
+import asyncio
+import contextlib
+import email.utils
+import itertools
+import math
+import random
+import re
+import time
+import uuid
+from collections import Counter
+
+import openai
+
+from compendium.asking.answers import Answer, Fault, GaveUp, read_body
+from compendium.asking.budget import Account
+from compendium.asking.endpoint import Endpoint
+from compendium.asking.errors import EndpointError
+from compendium.asking.names import same_model
+
+FAULTS_IN_A_ROW = 60  # of one model, with no reply between: together with `patience`, it is not serving
+WRONG_MODELS_IN_A_ROW = 20
+TIMEOUTS = 5  # of one request: each may be charged, and a reply that takes too long takes too long again
+_UNSUPPORTED = re.compile(
+    r"unsupported|not (?:be )?(?:supported|permitted|allowed|accepted|recogni[sz]ed)|unknown|"
+    r"unrecogni[sz]ed|unexpected|extra|does(?: not|n't) (?:take|accept|support)|instead",
+    re.I,
+)
+
+
+class _Adapted(Exception):
+    """The endpoint refused a field's spelling; the request is to be sent again as it wants it."""
+
+
+class Client:
+    """Asks one endpoint within one event loop; a stage makes one and closes it.
+
+    `record(*operations)` is the ledger's writer, awaited; `stage` names the stage in the ledger's faults.
+    """
+
+    def __init__(self, endpoint: Endpoint, account: Account, record, stage: str):
+        self.endpoint, self.account, self.stage = endpoint, account, stage
+        self.faults = Counter()  # (model, kind) -> count, this run
+        self.calls = Counter()  # model -> calls, this run
+        self.adapted = set()  # (model, what was changed for it)
+        self.stopping = None  # the error that stops the stage
+        self._stop = asyncio.Event()
+        self._record = record
+        self._key = None  # read by the first call: a finished stage needs no key
+        # Before each call an HTTP client looks at all its idle connections; a few clients with a few connections
+        # each save a quarter of a call's time over one client with all of them.
+        self._clients, self._turn = [], itertools.count()
+        self._names = {}  # model -> its name for max_tokens
+        self._seedless = set()
+        self._faults_in_a_row, self._wrong_in_a_row = Counter(), Counter()
+        self._last_reply, self._last_fault = {}, {}  # model -> when, model -> the fault
+        self._start = time.monotonic()
+
+    def _open(self):
+        self._key = self.endpoint.key()
+        count = math.isqrt(self.endpoint.concurrency)
+        self._clients = [_openai_client(self.endpoint, self._key) for _ in range(count)]
+        self._unguard = self._key.guard_logs()
+
+    async def close(self):
+        """Close the connections."""
+        for client in self._clients:
+            await client.close()
+        if self._clients:
+            self._unguard()
+
+    def stop(self, error):
+        """Make no further call; whoever is waiting to make one gets `error`. The first error stays."""
+        self.stopping = self.stopping or error
+        self._stop.set()
+
+    async def ask(self, request, attempt: int, stored) -> Answer:
+        """The answer to one attempt of a request, in the ledger when this returns.
+
+        `stored(answer, seed, latency, tries, cost)` makes the ledger operation that keeps it. Raises GaveUp
+        where no reply came, EndpointError where none can come, BudgetError where asking could pass a ceiling.
+        """
+        kinds, adapted = Counter(), set()
+        while True:
+            if self.stopping is not None:
+                raise self.stopping
+            if not self._clients:
+                self._open()
+            self._check_serving(request.model)
+            tries = sum(kinds.values()) + 1
+            try:
+                return await self._try(request, attempt, tries, stored, adapted)
+            except _Adapted:
+                continue
+            except Fault as fault:
+                met = fault
+            kinds[met.kind] += 1
+            self._met(request.model, met)
+            if kinds["timeout"] > TIMEOUTS:
+                raise GaveUp(
+                    f"{kinds['timeout']} timeouts of {self.endpoint.timeout:g} s; a longer `timeout` may do"
+                )
+            if tries > self.endpoint.max_retries:
+                kinds = ", ".join(f"{kind} x{count}" for kind, count in sorted(kinds.items()))
+                raise GaveUp(f"no reply in {tries} tries ({kinds})")
+            await self._pause(self._wait(met, tries))
+
+    # one try -----------------------------------------------------------------------------------------------
+
+    async def _try(self, request, attempt, tries, stored, adapted):
+        model, worst, call = request.model, None, None
+        if self.account.active:
+            worst, call = await self.account.reserve(request), uuid.uuid4().hex
+            # Known to be under way before it is sent: a killed run must not forget what it may have to pay.
+            await self._record(("open", call, model, worst))
+        nothing = {"dollars": 0.0, "tokens": 0, "calls": 1}
+        try:
+            start = time.monotonic()
+            body, seed = await self._post(request, attempt, tries, adapted)
+            answer = read_body(body, request)
+            latency = time.monotonic() - start
+            cost = answer.reported_cost
+            if cost is None:
+                cost = self.account.budget.cost(model, answer.prompt_tokens, answer.completion_tokens)
+            spent = {"dollars": cost, "tokens": answer.prompt_tokens + answer.completion_tokens, "calls": 1}
+            if not self._same(model, answer.model_resolved):
+                raise Fault("wrong model", f"answered as {answer.model_resolved}", charged=True, spent=spent)
+        except Fault as fault:
+            await self._settle(
+                model,
+                call,
+                worst,
+                fault.spent or nothing,
+                fault.charged and not fault.spent,
+                ("fault", self.stage, model, fault.kind),
+            )
+            raise
+        except (GaveUp, EndpointError, _Adapted):  # refused: nothing to pay
+            await self._settle(model, call, worst, nothing, False)
+            raise
+        except BaseException:
+            # A cancelled call may have been charged: its row stays open in the ledger.
+            if call:
+                self.account.settle(model, worst, worst, at_risk=True)
+            raise
+        await self._settle(model, call, worst, spent, False, stored(answer, seed, latency, tries, cost))
+        self._faults_in_a_row[model] = self._wrong_in_a_row[model] = 0
+        self._last_reply[model] = time.monotonic()
+        return answer
+
+    async def _settle(self, model, call, worst, spent, at_risk, *operations):
+        """Write what the try left (in one transaction with its reply), then free the room it held."""
+        if call and at_risk:
+            operations = (*operations, ("lost", call))  # its open row is its charge, at its most
+        else:
+            operations = (*operations, ("charge", model, spent))
+            if call:
+                operations = (*operations, ("close", call))
+        await self._record(*operations)
+        if call:
+            self.account.settle(model, worst, worst if at_risk else spent, at_risk)
+
+    async def _post(self, request, attempt, tries, adapted):
+        """(text of a 200 response's body, the seed that was sent). Raises what one call can meet."""
+        self.calls[request.model] += 1
+        body = self._body(request, attempt)
+        try:
+            async with asyncio.timeout(self.endpoint.timeout):
+                # `post` and not `chat.completions.create`: that one walks through every message to check its
+                # types, a third of all time spent on a call, and its model of the response would hide what a
+                # provider adds.
+                text = await self._clients[next(self._turn) % len(self._clients)].post(
+                    "/chat/completions",
+                    body=body,
+                    cast_to=str,
+                    options={"headers": {"x-stainless-retry-count": str(tries - 1)}},
+                )
+                return self._key.hide_in(text), body.get("seed")
+        except (openai.APITimeoutError, TimeoutError):
+            problem = Fault("timeout", f"no reply in {self.endpoint.timeout:g} s", charged=True)
+        except openai.APIConnectionError as error:
+            problem = _connection_fault(error.__cause__)
+        except openai.APIStatusError as error:
+            quirk = self._quirk(request.model, error, body)
+            fresh = quirk is not None and quirk not in adapted
+            adapted.add(quirk)
+            problem = _Adapted() if fresh else self._status_problem(request.model, error)
+        # Outside the handlers: the client's own errors hold the request and must not ride along as context.
+        raise problem
+
+    def _body(self, request, attempt) -> dict:
+        """The body as this model takes it."""
+        body = request.body(attempt)
+        if request.model in self._seedless:
+            body.pop("seed", None)
+        if "max_tokens" in body:
+            body[self._names.get(request.model, "max_tokens")] = body.pop("max_tokens")
+        return body
+
+    def _quirk(self, model, error, sent):
+        """Learn from a 400 that names a field: the other name of `max_tokens`, or that seeds are not taken.
+
+        Only what leaves the meaning of the request as it is: a refused temperature is an error, not a quirk.
+        Returns what was learnt, or None.
+        """
+        text = f"{error.param or ''} {self._message(error)}"
+        if error.status_code not in (400, 422) or not _UNSUPPORTED.search(text):
+            return None
+        for name, other in (("max_tokens", "max_completion_tokens"), ("max_completion_tokens", "max_tokens")):
+            if name in sent and re.search(rf"\b{name}\b", text):
+                self._names[model] = other
+                self.adapted.add((model, f"max_tokens is sent as {other}"))
+                return name
+        if "seed" in sent and re.search(r"\bseed\b", text):
+            self._seedless.add(model)
+            self.adapted.add((model, "takes no seed: replies cannot be repeated"))
+            return "seed"
+        return None
+
+    # what went wrong ---------------------------------------------------------------------------------------
+
+    def _status_problem(self, model, error):
+        status, text = error.status_code, self._message(error)
+        wait = retry_after(error.response.headers)
+        where = f"{self.endpoint.base_url} answered {status}"
+        if status == 401 or (
+            status == 403 and "moderation" not in text.lower() and "flagged" not in text.lower()
+        ):
+            name = self.endpoint.key_env
+            key = f"the key in {name} is not accepted" if name else "it wants a key, and key_env is None"
+            return EndpointError(f"{where}: {key} ({text})")
+        if status == 402 or error.code == "insufficient_quota":
+            return EndpointError(f"{where}: no credit left ({text}); every reply so far is in the ledger")
+        if status == 404:
+            return EndpointError(f"{where} for model {model!r}: no such model or path ({text})")
+        if wait is not None and wait > self.endpoint.longest_wait:
+            return EndpointError(
+                f"{where} for {model} and asks to wait {wait:,.0f} s, longer than longest_wait "
+                f"({self.endpoint.longest_wait:g} s); run again then, every reply is in the ledger"
+            )
+        if status == 429:
+            return Fault("rate limited", text, wait=wait)
+        if status >= 500 or status in (408, 409, 425):
+            return Fault("server error" if status >= 500 else "timeout", f"{status} {text}", wait=wait)
+        if re.search(r"\b(temperature|top_p)\b", text):
+            return EndpointError(
+                f"{where} for {model}: it does not take these sampling parameters ({text}); set them "
+                "to null for this model in the study's params"
+            )
+        return GaveUp(f"refused with status {status}: {text}")
+
+    def _message(self, error) -> str:
+        """The endpoint's own words, on one line, short, and without the key."""
+        body = error.body if isinstance(error.body, dict) else {}
+        text = body.get("message") or error.message or ""
+        return self._key.hide(" ".join(str(text).split()))[:300]
+
+    def _met(self, model, fault):
+        """Count a fault; stop the stage with EndpointError where the model that answers is always another."""
+        self.faults[model, fault.kind] += 1
+        self._last_fault[model] = fault
+        if fault.kind != "rate limited":  # an endpoint that limits the rate is serving
+            self._faults_in_a_row[model] += 1
+        self._wrong_in_a_row[model] += fault.kind == "wrong model"
+        if self._wrong_in_a_row[model] >= WRONG_MODELS_IN_A_ROW:
+            self.stop(
+                EndpointError(
+                    f"asked for {model!r}, {self.endpoint.base_url} {fault.detail}, "
+                    f"{self._wrong_in_a_row[model]} times with no other reply: if that is the model meant, "
+                    "list its name under the endpoint's `aliases`"
+                )
+            )
+            raise self.stopping
+
+    def _check_serving(self, model):
+        """Raises GaveUp where a model only fails while others answer, EndpointError where nothing answers."""
+        row, last = self._faults_in_a_row[model], self._last_fault.get(model)
+        quiet = time.monotonic() - self._last_reply.get(model, self._start)
+        if row < FAULTS_IN_A_ROW or quiet < self.endpoint.patience_s:
+            return
+        if self._last_reply:
+            raise GaveUp(f"{model} does not serve: {row} faults in a row, the last: {last}")
+        self.stop(
+            EndpointError(f"{self.endpoint.base_url} does not serve: {row} faults in a row, the last: {last}")
+        )
+        raise self.stopping
+
+    def _same(self, asked, answered) -> bool:
+        return (
+            answered is None
+            or answered in self.endpoint.aliases.get(asked, ())
+            or same_model(asked, answered)
+        )
+
+    def _wait(self, fault, tries) -> float:
+        backoff = min(self.endpoint.longest_backoff, self.endpoint.first_backoff * 2 ** min(tries - 1, 20))
+        spread = 1 - random.random() / 4  # calls that failed together should not return together
+        return max(fault.wait or 0.0, backoff * spread)
+
+    async def _pause(self, seconds):
+        """Sleep, but not past the moment the stage stops."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._stop.wait(), seconds)
+
+
+def retry_after(headers) -> float | None:
+    """Seconds that headers ask to wait: `retry-after-ms`, or `retry-after` in seconds or as a date."""
+    for name, unit in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
+        try:
+            seconds = float(headers[name]) * unit
+        except (KeyError, ValueError):
+            continue
+        if math.isfinite(seconds):
+            return max(0.0, seconds)
+    moment = email.utils.parsedate_tz(headers.get("retry-after", ""))
+    return None if moment is None else max(0.0, email.utils.mktime_tz(moment) - time.time())
+
+
+def _connection_fault(cause) -> Fault:
+    name, text = type(cause).__name__, str(cause)
+    if "Timeout" in name:
+        return Fault("timeout", name, charged=True)
+    if name == "ConnectError":
+        return Fault("no connection", text)
+    if "incomplete" in text or "without sending complete" in text or name == "DecodingError":
+        return Fault("truncated body", text, charged=True)
+    return Fault("connection dropped", text or name, charged=True)
+
+
+def _openai_client(endpoint, key):
+    """The client, told everything: nothing but the key may come from the environment."""
+    # A proxy named in the environment has no business between this machine and itself.
+    http = openai.DefaultAsyncHttpxClient(trust_env=False) if endpoint.loopback else None
+    client = openai.AsyncOpenAI(
+        base_url=endpoint.base_url,
+        api_key=key.reveal(),
+        max_retries=0,
+        timeout=endpoint.timeout,
+        http_client=http,
+    )
+    client.organization = client.project = None  # read from variables that are meant for another provider
+    return client

@@ -1,0 +1,111 @@
+"""Before a live run: what it would ask and cost, and whether it may start.
+
+`python -m compendium.asking.live --study alienbench` says so. A study takes part with `planned(p, out) -> {stage: requests}` in
+lib/studies/<study>_stages.py: every request its stages would make, with stand-ins of typical length for texts that
+are not written yet.
+"""
+
+import argparse
+import importlib
+import importlib.util
+import sys
+from contextlib import ExitStack
+from types import SimpleNamespace
+
+import pandas as pd
+
+from compendium.asking.budget import check_estimate, estimate
+from compendium.asking.errors import BudgetError
+from compendium.asking.ledger import Ledger, spent_in
+from compendium.asking.sources import budget_for, live_endpoint
+from lib.chain import notebooks
+from lib.params import ParamsError, is_small, profile_params, run_folder, study_params
+from lib.paths import ACROSS, STUDIES, from_root
+
+PROFILE = "live"
+
+
+def estimate_study(study: str, *, smoke: bool = False, out="build/live") -> pd.DataFrame:
+    """Calls, tokens and dollars of a study's stages that its ledgers do not hold yet (see `compendium.asking.estimate`).
+
+    Raises ParamsError for malformed params or a study without live stages.
+    """
+    params = SimpleNamespace(**study_params(study, PROFILE, smoke))
+    planned = _planner(study)
+    if planned is None:
+        raise ParamsError(f"study {study} has no live stages")
+    stages = planned(params, from_root(out))
+    models = {request.model for requests in stages.values() for request in requests}
+    budget = budget_for(PROFILE, models, out)
+    expected = profile_params(PROFILE).get("expected_tokens", {})
+    tokens = {model: expected.get(model, expected.get("default")) for model in models}
+    with ExitStack() as opened:
+        paths = sorted((from_root(out) / "ledgers").glob(f"{study}*.sqlite"))
+        known = [opened.enter_context(Ledger(path, readonly=True)) for path in paths]
+        have = SimpleNamespace(have=lambda digests: set().union(*(ledger.have(digests) for ledger in known)))
+        return estimate(stages, budget.prices, expected_tokens=tokens, ledger=have)
+
+
+def check_live(study: str, *, smoke: bool = False, out="build/live") -> None:
+    """Refuse a live run that cannot end well: no key, or an estimate above the ceiling on top of what is spent.
+
+    Raises EndpointError or BudgetError (both ValueError), or ParamsError.
+    """
+    live_endpoint(PROFILE).key()
+    budget, total = budget_for(PROFILE, [], out), None
+    for name in live_studies(study):
+        frame = estimate_study(name, smoke=smoke, out=out)
+        total = frame.loc[[("total", "")]] if total is None else total + frame.loc[[("total", "")]]
+    if total is not None:
+        check_estimate(total, budget, spent_in(from_root(out) / "ledgers"))
+
+
+def live_studies(study: str) -> list[str]:
+    """The studies, among `study` or all, that can be asked live."""
+    whole = study in ("all", ACROSS)  # the chapter across takes what all others make
+    asked = [name for name in STUDIES if (whole or name == study) and name != ACROSS]
+    return [name for name in asked if notebooks(name, PROFILE) and _planner(name)]
+
+
+def _planner(study: str):
+    """The study's `planned`, or None where it has no stages that can be asked live."""
+    name = f"lib.studies.{study}_stages"
+    return getattr(importlib.import_module(name), "planned", None) if importlib.util.find_spec(name) else None
+
+
+def main(arguments=None) -> int:
+    parser = argparse.ArgumentParser(prog="make live-estimate", description=__doc__.splitlines()[0])
+    parser.add_argument("--study", default="all", choices=("all", *STUDIES))
+    parser.add_argument("--smoke", default="0")
+    options = parser.parse_args(arguments)
+    smoke, out = is_small(options.smoke), run_folder(PROFILE, options.smoke)
+    failed = False
+    for study in live_studies(options.study):
+        try:
+            _show(study, smoke, out)
+        except ValueError as error:  # of one study: the others are shown all the same
+            print(f"error: {study}: {error}", file=sys.stderr)
+            failed = True
+    return 2 if failed else 0
+
+
+def _show(study, smoke, out):
+    frame, budget = estimate_study(study, smoke=smoke, out=out), budget_for(PROFILE, [], out)
+    print(f"{study}: what a live run would still ask\n")
+    counts = dict.fromkeys(("calls", "prompt_tokens", "completion_tokens"), "{:,.0f}".format)
+    print(frame.to_string(float_format="{:,.2f}".format, formatters=counts), "\n")
+    print("cost: dollars, with replies as long as expected; most: dollars, if every reply ran to its limit")
+    spent = spent_in(from_root(out) / "ledgers")
+    ceiling = "none" if budget.dollars is None else f"${budget.dollars:,.2f}"
+    print(
+        f"Ceiling (params/{PROFILE}.yaml, budget.dollars): {ceiling}; spent so far: ${spent['dollars']:,.2f}"
+    )
+    try:
+        check_estimate(frame, budget, spent)
+    except BudgetError as error:
+        print(f"{study} would be refused: {error} (budget in params/{PROFILE}.yaml; SMOKE=1 asks far less)")
+    print()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

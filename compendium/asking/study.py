@@ -1,0 +1,70 @@
+"""Asking a study's models: endpoint, budget and ledger put together, or the simulator called in process."""
+
+from contextlib import contextmanager
+
+from compendium.asking.ledger import Ledger
+from compendium.asking.results import Reply, StageResult
+from compendium.asking.results import judge as judge_reply
+from compendium.asking.sources import budget_for, check_source, endpoint_for
+from compendium.asking.stage import run_stage
+from lib.paths import from_root
+
+# seconds to wait for a ledger that is held: the kernel of a run that was just killed lives on for a moment
+WAIT = 60
+
+
+@contextmanager
+def asking(study: str, models, *, source: str, profile: str, out, ledger: str | None = None):
+    """Yield ask(requests, label, **options) -> StageResult: stages against one endpoint.
+
+    Every reply goes to `out`/ledgers/<ledger>.sqlite (default: the study's name), within the profile's budget for
+    `models`. Replies are read from the ledger, so read them inside the block. Notebooks that may run side by side
+    need ledgers of their own. `options` are those of `compendium.asking.run_stage`.
+    """
+    with endpoint_for(check_source(source), study, profile) as endpoint:
+        budget = budget_for(profile, models, out)
+        with Ledger(from_root(out) / "ledgers" / f"{ledger or study}.sqlite", wait=WAIT) as kept:
+            yield lambda requests, label, **options: run_stage(
+                requests, endpoint, kept, budget=budget, label=label, **options
+            )
+
+
+def ask_all(study: str, requests, label: str, *, source: str, profile: str, out, **options) -> tuple:
+    """One stage of a study, its replies read: (list of replies, report)."""
+    models = {request.model for request in requests}
+    with asking(study, models, source=source, profile=profile, out=out) as ask:
+        result = ask(requests, label, **options)
+        return list(result.replies), result.report
+
+
+def in_process(respond, requests, *, parse=None, retries_on_invalid: int = 2) -> StageResult:
+    """What a simulator's `respond` gives through `ask`, without server and ledger (and without a report)."""
+    replies = []
+    for request in requests:
+        for attempt in range(retries_on_invalid + 1):
+            said = respond(request.body(attempt))
+            row = {
+                "text": said.text,
+                "finish_reason": said.finish_reason,
+                "refusal": None,
+                "reasoning": None,
+                "reasoning_tokens": said.reasoning_tokens,
+            }
+            parsed, repairs, reason, _ = judge_reply(row, parse)
+            if reason is None:
+                break
+        replies.append(
+            Reply(
+                request.key,
+                request,
+                said.text if reason is None else "",
+                parsed,
+                repairs,
+                reason,
+                request.model,
+                attempts=attempt + 1,
+                sample=request.sample,
+                raw=said.text,
+            )
+        )
+    return StageResult(replies, None)
