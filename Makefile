@@ -24,7 +24,7 @@ endif
 .DEFAULT_GOAL := tables
 
 tables: $(READY)
-	@$(PYTHON) -m lib.run --profile "$(PROFILE)" --study "$(STUDY)" --smoke "$(SMOKE)" --cores "$(CORES)"
+	@$(PYTHON) -m compendium.frame.run --profile "$(PROFILE)" --study "$(STUDY)" --smoke "$(SMOKE)" --cores "$(CORES)"
 
 test: $(READY)
 	@$(PYTHON) -m pytest
@@ -37,7 +37,7 @@ bench: $(READY)
 
 # Execute the committed notebooks with their defaults and store the outputs that `make test` compares.
 refresh: $(READY)
-	@$(PYTHON) -m lib.refresh $(NOTEBOOKS)
+	@$(PYTHON) -m compendium.frame.refresh $(NOTEBOOKS)
 
 live-estimate: $(READY)
 	@$(PYTHON) -m compendium.asking.live --study "$(STUDY)" --smoke "$(SMOKE)"
@@ -73,4 +73,4 @@ verify-certificate: $(READY)
 	@$(PYTHON) -m lib.certificate verify "$(FILE)" --cores "$(CORES)"
 
 tables-cluster: $(READY)
-	@$(PYTHON) -m lib.run --profile "$(PROFILE)" --study "$(STUDY)" --smoke "$(SMOKE)" --cores "$(JOBS)" -- --profile "profiles/$(CLUSTER)" --configfile profiles/shards.yaml
+	@$(PYTHON) -m compendium.frame.run --profile "$(PROFILE)" --study "$(STUDY)" --smoke "$(SMOKE)" --cores "$(JOBS)" -- --profile "profiles/$(CLUSTER)" --configfile profiles/shards.yaml

@@ -9,11 +9,11 @@ import json
 import os
 import signal
 
-from lib.chain import check_params, notebooks
-from lib.params import is_small, profile_params, run_folder
-from lib.paths import ROOT, STUDIES, shown
+from compendium.frame.chain import check_params, notebooks
+from compendium.frame.params import is_small, profile_params, run_folder
+from compendium.frame.paths import ROOT, STUDIES, shown
 
-# lib.run is gone, or the terminal: stop the notebooks too (Snakemake ends after them)
+# compendium.frame.run is gone, or the terminal: stop the notebooks too (Snakemake ends after them)
 signal.signal(signal.SIGHUP, lambda *_: os.killpg(os.getpgrp(), signal.SIGINT))
 
 PROFILE = config.get("profile", "demo")
@@ -74,7 +74,7 @@ for book in BOOKS:
         message:
             f"{book.study}/{book.name}"
         shell:
-            "exec python -m lib.execute {params.notebook:q} {output[0]:q} {params.values:q}"
+            "exec python -m compendium.frame.execute {params.notebook:q} {output[0]:q} {params.values:q}"
 
 
     for folder in shards_of(book):
@@ -118,7 +118,7 @@ rule verify:
         published=[path for study in WHOLE if os.path.exists(ROOT / (path := f"data/published/{study}.csv"))],
         contradictions=[path for study in WHOLE
                         if os.path.exists(ROOT / (path := f"data/published/{study}_contradictions.yaml"))],
-        code=["lib/verify.py", "lib/report.py", "lib/cells.py", "lib/compare.py", "lib/tables.py"],
+        code=["compendium/frame/verify.py", "compendium/frame/report.py", "compendium/frame/cells.py", "compendium/frame/compare.py", "compendium/frame/tables.py"],
     output:
         OUT / "cells.csv",
         OUT / "derived.csv",
@@ -132,4 +132,4 @@ rule verify:
     message:
         "verification"
     shell:
-        "python -m lib.verify {params.profile} {params.studies} {params.out:q} {input.cells:q}"
+        "python -m compendium.frame.verify {params.profile} {params.studies} {params.out:q} {input.cells:q}"

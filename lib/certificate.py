@@ -21,12 +21,12 @@ from pathlib import Path
 
 import yaml
 
+from compendium.frame.compare import Change, compare
+from compendium.frame.files import sha256, write_text_atomic
+from compendium.frame.params import PROFILES, is_small, run_folder
+from compendium.frame.paths import ROOT, figures_folder, from_root, shown
 from lib.certificate_facts import CertificateError, facts_of
 from lib.certificate_page import crate, page, pdf
-from lib.compare import Change, compare
-from lib.files import sha256, write_text_atomic
-from lib.params import PROFILES, is_small, run_folder
-from lib.paths import ROOT, figures_folder, from_root, shown
 
 NAME = "codecheck.yml"
 WHOLE = ("manifest", "run", "verdicts", "code", "parameters", "environment", "machine", "archives")
@@ -149,7 +149,7 @@ def _run(run: dict, study: str, fresh: Path, cores: str) -> None:
     command = [
         sys.executable,
         "-m",
-        "lib.run",
+        "compendium.frame.run",
         "--profile",
         run["profile"],
         "--study",

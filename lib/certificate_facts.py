@@ -13,12 +13,12 @@ from pathlib import Path
 import pandas as pd
 
 from compendium.asking.ledger import Ledger
-from lib.archive import sources
-from lib.chain import notebooks
-from lib.files import read_yaml, sha256
-from lib.params import profile_params, study_params
-from lib.paths import ROOT, STUDIES, figures_folder, shown
-from lib.verify import STATUSES
+from compendium.frame.archive import sources
+from compendium.frame.chain import notebooks
+from compendium.frame.files import read_yaml, sha256
+from compendium.frame.params import profile_params, study_params
+from compendium.frame.paths import ROOT, STUDIES, figures_folder, shown
+from compendium.frame.verify import STATUSES
 
 VERSION = "https://codecheck.org.uk/spec/config/1.0/"
 CODE = ("lib", "notebooks", "params", "data", "Snakefile", "requirements.lock", "pyproject.toml")

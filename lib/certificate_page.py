@@ -11,8 +11,8 @@ from rocrate.model.contextentity import ContextEntity
 from rocrate.model.softwareapplication import SoftwareApplication
 from rocrate.rocrate import ROCrate
 
-from lib.files import atomic_write
-from lib.verify import STATUSES
+from compendium.frame.files import atomic_write
+from compendium.frame.verify import STATUSES
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 TYPES = {

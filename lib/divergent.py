@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lib.paths import shown
+from compendium.frame.paths import shown
 
 LIST_MARK = re.compile(r"^\s*(?:[-*•]|\(?\d+[.):])\s*")
 

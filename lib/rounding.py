@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from lib.cells import agreement
+from compendium.frame.cells import agreement
 
 # Decimal fractions have no exact binary form; a unit's billionth keeps the closed ranges closed.
 SLACK = 1e-9
@@ -50,8 +50,8 @@ class Recount:
 
     Parameters
     ----------
-    page : a `lib.page.Page`; every `put` becomes its `derived` cell.
-    printed : the study's published numbers, as `lib.cells.published` gives them.
+    page : a `compendium.frame.page.Page`; every `put` becomes its `derived` cell.
+    printed : the study's published numbers, as `compendium.frame.cells.published` gives them.
     """
 
     def __init__(self, page, printed: pd.DataFrame):

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
+from compendium.frame.paths import DATA, shown
 from lib.connections import Query
-from lib.paths import DATA, shown
 
 # The closed-world graph that ships.
 DEFAULT_GRAPH, DEFAULT_RELATIONS = DATA / "graphs" / "fictional.csv", DATA / "graphs" / "relations.csv"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from lib.archive import MIRROR_VARIABLE
-from lib.paths import ROOT
+from compendium.frame.archive import MIRROR_VARIABLE
+from compendium.frame.paths import ROOT
 
 
 @pytest.fixture(scope="session")

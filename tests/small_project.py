@@ -3,10 +3,10 @@
 import json
 import shutil
 
-from lib.paths import ROOT
+from compendium.frame.paths import ROOT
 
 BASE = 'profile = "demo"\nout = "build/lab"\n'
-PAGE = 'from lib.page import Page\npage = Page("alienbench", "{name}", profile=profile, out=out)\n{code}\npage.close()'
+PAGE = 'from compendium.frame.page import Page\npage = Page("alienbench", "{name}", profile=profile, out=out)\n{code}\npage.close()'
 COLUMNS = "study,exhibit,row,column,value,lo,hi,decimals,note,place,kind,tolerance,archive\n"
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lib import chain, verify
+from compendium.frame import chain, verify
+from compendium.frame.cells import contradictions, published
+from compendium.frame.chain import notebooks
+from compendium.frame.paths import ACROSS, STUDIES
 from lib.agreement import krippendorff_alpha
-from lib.cells import contradictions, published
-from lib.chain import notebooks
-from lib.paths import ACROSS, STUDIES
 from lib.studies.across import ORDER, Panel, Ranking, Studies
 from lib.studies.across_designs import FIELDS, counts, coverage, designs
 from lib.studies.across_panels import competence, describe, panels

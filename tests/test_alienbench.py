@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lib import archive as archive_module
-from lib.archive import Archive, ArchiveError
-from lib.params import study_params
+from compendium.frame import archive as archive_module
+from compendium.frame.archive import Archive, ArchiveError
+from compendium.frame.params import study_params
 from lib.studies import alienbench
 from lib.studies.alienbench import from_tables, load_archive, truth_of
 
@@ -203,7 +203,7 @@ def test_the_released_archive_gives_the_paper_s_human_numbers(mirror):
     assert set(left["what"]) == {"generation", "judge reply", "model folder"}
     human = from_tables(generations, labels, judges=list(params["judges"]), features=list(params["features"]))
     human = human.of([alienbench.HUMAN])
-    from lib.cells import grid, published
+    from compendium.frame.cells import grid, published
 
     printed = grid(published("alienbench"), "table-6")["human"]
     computed = 100 * human.rates([alienbench.HUMAN]).loc[alienbench.HUMAN]

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lib.params import study_params
-from lib.paths import ROOT
+from compendium.frame.params import study_params
+from compendium.frame.paths import ROOT
 from lib.simulate.alienbench import simulated_study
 from lib.studies import alienbench_stages
 from lib.studies.alienbench import HUMAN, from_tables

@@ -14,11 +14,11 @@ import yaml
 from rocrate.rocrate import ROCrate
 from small_project import BASE, PAGE, small_project, write_notebook
 
+from compendium.frame.compare import compare, in_words, moved
+from compendium.frame.files import sha256
+from compendium.frame.paths import ROOT
 from lib.certificate import opened, read
 from lib.certificate_facts import CertificateError
-from lib.compare import compare, in_words, moved
-from lib.files import sha256
-from lib.paths import ROOT
 
 CODE = (
     'import matplotlib\nmatplotlib.use("agg")\nimport matplotlib.pyplot as plt\n'
@@ -52,7 +52,9 @@ def project(tmp_path_factory):
     write_notebook(book, {"figures": ["dot"]}, "seed = 1\n", PAGE.format(name="01_a", code=CODE))
     write_notebook(folder / "notebooks/create/01_a.ipynb", {}, "seed = 1\n", "never = run")
     assert BASE in book.read_text().replace("\\n", "\n").replace('\\"', '"')
-    assert run(folder, "lib.run", "--profile", "released", "--study", "alienbench").returncode == 0
+    assert (
+        run(folder, "compendium.frame.run", "--profile", "released", "--study", "alienbench").returncode == 0
+    )
     said = run(
         folder,
         "lib.certificate",
@@ -167,7 +169,7 @@ def test_a_certificate_that_was_altered_is_refused(project, tmp_path):
     "arguments, message",
     [
         (("verify", "nowhere.zip"), "error: nowhere.zip: there is no such file"),
-        (("verify", "lib/paths.py"), "error: lib/paths.py: is no certificate"),
+        (("verify", "compendium/frame/paths.py"), "error: compendium/frame/paths.py: is no certificate"),
         (("verify", ""), "error: say which: make verify-certificate FILE="),
         (
             ("write", "--profile", "demo"),

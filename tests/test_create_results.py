@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from compendium.asking.live import estimate_study
-from lib.params import study_params
+from compendium.frame.params import study_params
 from lib.simulate.create import is_true
 from lib.studies import create_baselines, create_data
 from lib.studies import create_validation as validation

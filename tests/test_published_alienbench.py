@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 import yaml
 
-from lib.cells import contradictions, grid, published
-from lib.params import read_yaml
-from lib.paths import DATA, PARAMS
+from compendium.frame.cells import contradictions, grid, published
+from compendium.frame.params import read_yaml
+from compendium.frame.paths import DATA, PARAMS
 from lib.rounding import agrees, exact_counts, possible_counts
 
 CONDITIONS = [

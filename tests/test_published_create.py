@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 import yaml
 
-from lib.cells import published
-from lib.paths import DATA
+from compendium.frame.cells import published
+from compendium.frame.paths import DATA
 from lib.studies.create import load_answers
 
 

@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 import yaml
 
-from lib.cells import contradictions, grid, published
-from lib.paths import DATA
+from compendium.frame.cells import contradictions, grid, published
+from compendium.frame.paths import DATA
 from lib.studies.stories import DIMENSIONS, LEVELS
 from lib.studies.stories_stages import dimensions
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lib.cells import grid, published
+from compendium.frame.cells import grid, published
 from lib.studies.stories import DIMENSIONS, demographics, english, load_archive
 from lib.studies.stories_metrics import RELEASED_VOCABULARY, closeness, lexical, semantic, syntax
 from lib.studies.stories_tests import half, matched, prefix_scan

@@ -12,7 +12,7 @@ from compendium.asking import study as asking
 from compendium.asking.errors import InvalidReply
 from compendium.asking.simulated.faults import Faults
 from compendium.asking.simulated.server import serve
-from lib.params import study_params
+from compendium.frame.params import study_params
 from lib.studies import stories_measures as measures
 from lib.studies import stories_stages as stages
 from lib.studies.stories import DIMENSIONS, METRICS, SHEET, StoriesError, english, load_archive

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from compendium.asking.simulated import closed_world
+from compendium.frame.paths import DATA
 from lib.connections import Query, fault
-from lib.paths import DATA
 from lib.triples import (
     TripleError,
     TripleStore,

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 import yaml
 
-from lib.cells import published, value_of
-from lib.paths import DATA
+from compendium.frame.cells import published, value_of
+from compendium.frame.paths import DATA
 from lib.studies.worldmodels_bounds import bounds, possible_semantics
 from lib.studies.worldmodels_printed import (
     CASES,

@@ -13,7 +13,7 @@ from compendium.asking.simulated import posg_text as text
 from compendium.asking.simulated import worldmodels as simulator
 from compendium.asking.simulated.chance import Stream
 from compendium.asking.simulated.reply import RequestError
-from lib.params import study_params
+from compendium.frame.params import study_params
 from lib.posg import sandbox
 from lib.posg.lanes import lane_one
 from lib.posg.match import compare

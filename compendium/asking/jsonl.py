@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from compendium.asking.errors import LedgerError
-from lib.files import write_text_atomic
-from lib.paths import shown
+from compendium.frame.files import write_text_atomic
+from compendium.frame.paths import shown
 
 
 def export_jsonl(root, rows: Iterable) -> list:

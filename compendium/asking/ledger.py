@@ -19,8 +19,8 @@ from pathlib import Path
 import pandas as pd
 
 from compendium.asking.errors import LedgerError
-from lib.files import atomic_write
-from lib.paths import shown
+from compendium.frame.files import atomic_write
+from compendium.frame.paths import shown
 
 try:
     import fcntl

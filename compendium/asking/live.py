@@ -18,9 +18,9 @@ from compendium.asking.budget import check_estimate, estimate
 from compendium.asking.errors import BudgetError
 from compendium.asking.ledger import Ledger, spent_in
 from compendium.asking.sources import budget_for, live_endpoint
-from lib.chain import notebooks
-from lib.params import ParamsError, is_small, profile_params, run_folder, study_params
-from lib.paths import ACROSS, STUDIES, from_root
+from compendium.frame.chain import notebooks
+from compendium.frame.params import ParamsError, is_small, profile_params, run_folder, study_params
+from compendium.frame.paths import ACROSS, STUDIES, from_root
 
 PROFILE = "live"
 

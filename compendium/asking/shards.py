@@ -24,8 +24,8 @@ from pathlib import Path
 
 from compendium.asking.budget import Budget
 from compendium.asking.ledger import Ledger
-from lib.files import write_text_atomic
-from lib.paths import ROOT, shown
+from compendium.frame.files import write_text_atomic
+from compendium.frame.paths import ROOT, shown
 
 BATCH = 500  # replies a transaction
 WAIT = 600  # seconds for a ledger that another notebook of the study is writing to
@@ -189,7 +189,7 @@ def run_notebook(notebook: Path, values: dict, folder: Path, shard: Shard, stage
     import matplotlib
 
     import compendium.asking
-    import lib.page
+    import compendium.frame.page
     from compendium.asking.stage import run_stage
 
     counted, held = itertools.count(1), contextlib.ExitStack()
@@ -208,7 +208,7 @@ def run_notebook(notebook: Path, values: dict, folder: Path, shard: Shard, stage
         "save_figure",
         "save_tables",
     ):  # a shard writes its ledger and nothing else
-        setattr(lib.page.Page, name, lambda *_, **__: None)
+        setattr(compendium.frame.page.Page, name, lambda *_, **__: None)
     matplotlib.use("Agg")  # not by the environment: kernels started from here would inherit it
     os.chdir(notebook.parent)
     names = {"__name__": "__main__"}

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from compendium.asking.budget import Budget
 from compendium.asking.endpoint import Endpoint
 from compendium.asking.errors import BudgetError, EndpointError
-from lib.params import ParamsError, profile_params
-from lib.paths import PARAMS, from_root, shown
+from compendium.frame.params import ParamsError, profile_params
+from compendium.frame.paths import PARAMS, from_root, shown
 
 SOURCES = ("simulated", "archive", "endpoint")
 URL_VARIABLE = "COMPENDIUM_BASE_URL"

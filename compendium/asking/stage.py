@@ -22,7 +22,7 @@ from compendium.asking.report import StageReport
 from compendium.asking.request import Request
 from compendium.asking.results import DIGEST, Replies, StageResult, final_reply, verdict
 from compendium.asking.writer import GroupWriter
-from lib.paths import shown
+from compendium.frame.paths import shown
 
 CHUNK = 256  # requests looked up in the ledger at a time
 

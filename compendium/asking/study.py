@@ -7,7 +7,7 @@ from compendium.asking.results import Reply, StageResult
 from compendium.asking.results import judge as judge_reply
 from compendium.asking.sources import budget_for, check_source, endpoint_for
 from compendium.asking.stage import run_stage
-from lib.paths import from_root
+from compendium.frame.paths import from_root
 
 # seconds to wait for a ledger that is held: the kernel of a run that was just killed lives on for a moment
 WAIT = 60

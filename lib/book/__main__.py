@@ -4,9 +4,9 @@ import argparse
 import sys
 import time
 
+from compendium.frame.params import PROFILES, run_folder
+from compendium.frame.paths import shown
 from lib.book.gather import gather
-from lib.params import PROFILES, run_folder
-from lib.paths import shown
 
 
 def main(arguments=None) -> int:

@@ -7,7 +7,7 @@ import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
-from lib.paths import ROOT
+from compendium.frame.paths import ROOT
 
 FOLDER = ROOT / "lib"
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from lib.cells import CellsError, read_cells
-from lib.chain import NUMBERED
-from lib.files import read_yaml
-from lib.paths import NOTEBOOKS, ROOT, STUDIES, figures_folder, shown
+from compendium.frame.cells import CellsError, read_cells
+from compendium.frame.chain import NUMBERED
+from compendium.frame.files import read_yaml
+from compendium.frame.paths import NOTEBOOKS, ROOT, STUDIES, figures_folder, shown
 
 STUDIES_FILE = ROOT / "docs" / "studies.yaml"
 STUDY_KEYS = {"title", "paper", "url", "question", "figures", "numbers"}

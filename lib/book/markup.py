@@ -4,7 +4,7 @@ import html
 import re
 from posixpath import dirname, relpath
 
-from lib.verify import STATUSES
+from compendium.frame.verify import STATUSES
 
 FENCE = "`" * 8
 LONG_NOTE = 90  # characters

@@ -5,10 +5,10 @@ import json
 import re
 from collections import Counter
 
+from compendium.frame.paths import ROOT
 from lib.book.gather import Executed, source
 from lib.book.markup import anchor_of, esc, exhibit_title, link, pill
 from lib.book.numbers import Numbers, makers_html
-from lib.paths import ROOT
 
 # fenced code, a markdown link or image [words](target "title"), inline code: whichever comes first
 PIECE = re.compile(

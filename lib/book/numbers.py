@@ -9,6 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from compendium.frame.cells import contradictions
+from compendium.frame.report import MEANING, PROFILE_NOTE, computed_text, printed_text
+from compendium.frame.tables import number
+from compendium.frame.verify import STATUSES
 from lib.book.api import Library
 from lib.book.gather import Run
 from lib.book.markup import (
@@ -26,10 +30,6 @@ from lib.book.markup import (
     value_html,
 )
 from lib.book.trace import Trace
-from lib.cells import contradictions
-from lib.report import MEANING, PROFILE_NOTE, computed_text, printed_text
-from lib.tables import number
-from lib.verify import STATUSES
 
 
 @dataclass

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+from compendium.frame.files import write_text_atomic
+from compendium.frame.paths import ROOT
 from lib.book import pages
 from lib.book.api import Library
 from lib.book.gather import Run
@@ -16,8 +18,6 @@ from lib.book.notebooks import Links, notebook_page, notebook_source
 from lib.book.numbers import Numbers, exhibit_page, exhibit_source, verification_script, verification_source
 from lib.book.quick import TEMPLATES
 from lib.book.reference import index_source, module_source
-from lib.files import write_text_atomic
-from lib.paths import ROOT
 
 STATIC = Path(__file__).parent / "static"
 

@@ -24,17 +24,17 @@ PUTS = {
 }
 # The frame moves numbers about but computes none.
 FRAME = (
-    "lib.page",
-    "lib.style",
-    "lib.cells",
-    "lib.params",
-    "lib.paths",
-    "lib.files",
-    "lib.tables",
-    "lib.archive",
-    "lib.chain",
-    "lib.run",
-    "lib.report",
+    "compendium.frame.page",
+    "compendium.frame.style",
+    "compendium.frame.cells",
+    "compendium.frame.params",
+    "compendium.frame.paths",
+    "compendium.frame.files",
+    "compendium.frame.tables",
+    "compendium.frame.archive",
+    "compendium.frame.chain",
+    "compendium.frame.run",
+    "compendium.frame.report",
     "compendium.asking.sources",
     "compendium.frame.recount.Recount",
 )

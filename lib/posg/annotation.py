@@ -8,8 +8,8 @@ unsupported additions) and for a judge that only flags.
 import numpy as np
 import pandas as pd
 
+from compendium.frame.paths import shown
 from lib.agreement import cohen_kappa
-from lib.paths import shown
 
 LABELS = ("must", "plausible", "must_not")
 SHEET = ["case", "text", "feature", "words", "first", "second", "third"]

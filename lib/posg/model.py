@@ -11,8 +11,8 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lib.files import write_text_atomic
-from lib.paths import DATA, shown
+from compendium.frame.files import write_text_atomic
+from compendium.frame.paths import DATA, shown
 from lib.posg.contract import satisfies_schema, writable
 
 SCHEMA = DATA / "instruments" / "worldmodels" / "posg.schema.json"

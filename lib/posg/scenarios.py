@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from lib.params import read_yaml
-from lib.paths import DATA, shown
+from compendium.frame.params import read_yaml
+from compendium.frame.paths import DATA, shown
 from lib.posg.criteria import predicate
 from lib.posg.model import POSG, PosgError, from_document
 

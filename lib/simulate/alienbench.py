@@ -235,7 +235,7 @@ def _asked(prompt: str) -> list[str]:
 def simulated_study(params: dict, seed: int | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
     """(generations, labels), equal to what 01_generate and 02_judge get over HTTP with the same parameters.
 
-    `params` as `lib.params.study_params("alienbench")` gives it; `seed` replaces its seed: another study of
+    `params` as `compendium.frame.params.study_params("alienbench")` gives it; `seed` replaces its seed: another study of
     the same design. A judge outside the simulated panel has missing labels. Raises KeyError for a parameter
     that is absent.
     """
@@ -292,7 +292,7 @@ def _demo():
 
 
 def _demo_params():
-    from lib.params import study_params
+    from compendium.frame.params import study_params
 
     return study_params("alienbench", profile="demo")
 

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from compendium.asking.simulated import margins
-from lib.paths import DATA
+from compendium.frame.paths import DATA
 
 PUBLISHED = DATA / "published" / "alienbench.csv"
 HUMAN = "human"

@@ -8,8 +8,8 @@ belong to nobody.
 import numpy as np
 import pandas as pd
 
-from lib.files import write_csv_atomic
-from lib.paths import DATA
+from compendium.frame.files import write_csv_atomic
+from compendium.frame.paths import DATA
 
 SEED = 20261130
 FOLDER = DATA / "graphs"

@@ -14,9 +14,9 @@ import re
 from compendium.asking.names import same_model
 from compendium.asking.simulated.chance import Stream, normal, uniform
 from compendium.asking.simulated.reply import Reply, RequestError, last_user_text, message_text, request_key
+from compendium.frame.files import read_yaml
+from compendium.frame.paths import DATA
 from lib.connections import Query
-from lib.files import read_yaml
-from lib.paths import DATA
 from lib.studies.create_judging import specificity
 from lib.triples import TripleStore, chains, load_graph
 

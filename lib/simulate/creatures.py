@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import yaml
 
 from compendium.asking.simulated.chance import Stream
-from lib.paths import DATA
+from compendium.frame.paths import DATA
 
 SOURCE = DATA / "simulated" / "alienbench.yaml"
 KINDS = ("departure", "subtle_departure", "typical", "subtle_typical")

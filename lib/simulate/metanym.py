@@ -14,8 +14,8 @@ import re
 from compendium.asking.names import same_model
 from compendium.asking.simulated.chance import Stream, digest, normal, uniform
 from compendium.asking.simulated.reply import Reply, RequestError, last_user_text, request_key
-from lib.files import read_yaml
-from lib.paths import DATA
+from compendium.frame.files import read_yaml
+from compendium.frame.paths import DATA
 from lib.studies.metanym_portfolio import SLOT, match_domain, parse_portfolio, slot_key, words
 
 GENERATION, ANCHORED, RAW = "# Make more of these.", "# Score this submission against", "# Score these."

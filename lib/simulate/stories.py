@@ -14,8 +14,8 @@ import numpy as np
 
 from compendium.asking.simulated.chance import Stream, normal
 from compendium.asking.simulated.reply import Reply, RequestError, last_user_text, message_text, request_key
-from lib.files import read_yaml
-from lib.paths import DATA
+from compendium.frame.files import read_yaml
+from compendium.frame.paths import DATA
 
 AUTHORS = {
     "openai/gpt-5.2": (11, 15),

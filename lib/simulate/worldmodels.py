@@ -12,8 +12,8 @@ from compendium.asking.names import same_model
 from compendium.asking.simulated import posg_edits as edits
 from compendium.asking.simulated.chance import Stream, uniform
 from compendium.asking.simulated.reply import Reply, RequestError, last_user_text, message_text, request_key
-from lib.files import read_yaml
-from lib.paths import DATA
+from compendium.frame.files import read_yaml
+from compendium.frame.paths import DATA
 from lib.posg.criteria import holds
 from lib.posg.model import from_document
 from lib.posg.scenarios import Scenario, corpus

@@ -12,8 +12,8 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 
-from lib.page import Page
-from lib.params import study_params
+from compendium.frame.page import Page
+from compendium.frame.params import study_params
 
 ORDER = ("alienbench", "stories", "metanym", "worldmodels", "create")
 

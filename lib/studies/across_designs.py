@@ -2,9 +2,9 @@
 
 import pandas as pd
 
-from lib.cells import contradictions, published
-from lib.params import read_yaml, study_params
-from lib.paths import DATA
+from compendium.frame.cells import contradictions, published
+from compendium.frame.params import read_yaml, study_params
+from compendium.frame.paths import DATA
 
 FIELDS = (
     "asks",

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from lib.archive import Archive, ArchiveError
+from compendium.frame.archive import Archive, ArchiveError
 
 HUMAN = "human"
 HUMAN_FOLDER = "human__prolific-baseline"

@@ -15,7 +15,7 @@ from pathlib import Path
 from compendium.asking.errors import LedgerError
 from compendium.asking.jsonl import export_jsonl, import_jsonl
 from compendium.asking.ledger import Ledger
-from lib.paths import shown
+from compendium.frame.paths import shown
 
 GENERATION_KEYS = (
     "id",

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from compendium.asking.request import Request, known
-from lib.files import read_utf8, read_yaml
-from lib.paths import DATA
+from compendium.frame.files import read_utf8, read_yaml
+from compendium.frame.paths import DATA
 from lib.studies.alienbench import GENERATION, HUMAN, KEYS
 
 INSTRUMENTS = DATA / "instruments" / "alienbench"

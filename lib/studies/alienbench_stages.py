@@ -9,8 +9,8 @@ import pandas as pd
 from compendium.asking.replies import labels_from_reply
 from compendium.asking.sources import check_source
 from compendium.asking.study import ask_all
-from lib.archive import Archive
-from lib.files import write_text_atomic
+from compendium.frame.archive import Archive
+from compendium.frame.files import write_text_atomic
 from lib.studies import alienbench
 from lib.studies.alienbench import KEYS
 from lib.studies.alienbench_requests import (

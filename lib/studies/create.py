@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from compendium.asking.errors import InvalidReply
+from compendium.frame.paths import shown
 from lib.connections import (
     Pairs,
     Query,
@@ -27,7 +28,6 @@ from lib.connections import (
     read_path,
     read_triple,
 )
-from lib.paths import shown
 from lib.studies.create_judging import read_class_sizes, read_factuality, read_flag, read_number, specificity
 from lib.studies.create_records import (
     QUERY_KEYS,

@@ -4,7 +4,7 @@ import json
 
 import pandas as pd
 
-from lib.paths import shown
+from compendium.frame.paths import shown
 from lib.studies.create import CreateError
 
 NUMBERS = ("factual", "share_factual", "n_factual_triples", "strength", "weakest", "nu")

@@ -4,9 +4,9 @@ import functools
 import json
 
 from compendium.asking.request import Request, known
+from compendium.frame.files import read_yaml
+from compendium.frame.paths import DATA
 from lib.connections import Query
-from lib.files import read_yaml
-from lib.paths import DATA
 
 INSTRUMENTS = DATA / "instruments" / "create"
 VARIATIONS = ("original", "creative", "verbalized", "iterate", "resample")

@@ -11,8 +11,8 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
+from compendium.frame.files import atomic_write
 from lib.embedding import embed
-from lib.files import atomic_write
 from lib.resampling import bootstrap, paired_bootstrap
 from lib.utility import (
     CUTOFF,

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from compendium.frame.paths import from_root, shown
 from lib.connections import normalise
-from lib.paths import from_root, shown
 from lib.studies.create import load_answers
 from lib.studies.create_records import SUFFIXES, CreateError, source_of
 

@@ -12,10 +12,10 @@ import pandas as pd
 
 import compendium.asking.study
 from compendium.asking.results import Reply, StageResult
-from lib.archive import Archive
+from compendium.frame.archive import Archive
+from compendium.frame.params import study_params
+from compendium.frame.paths import from_root
 from lib.connections import Query, fault, parse_answer, path_key, path_text
-from lib.params import study_params
-from lib.paths import from_root
 from lib.studies.create import PATH_COLUMNS, QUERY_COLUMNS, path_strength
 from lib.studies.create_files import read_csv_frame
 from lib.studies.create_judging import read_class_sizes, read_factuality, read_trace, specificity

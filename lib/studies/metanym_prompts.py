@@ -9,8 +9,8 @@ from functools import cache
 
 import yaml
 
-from lib.files import read_utf8
-from lib.paths import DATA, shown
+from compendium.frame.files import read_utf8
+from compendium.frame.paths import DATA, shown
 from lib.studies.metanym import MetanymError
 
 FOLDER = DATA / "instruments" / "metanym"

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 from compendium.asking.errors import InvalidReply
-from lib.archive import Archive
-from lib.paths import shown
+from compendium.frame.archive import Archive
+from compendium.frame.paths import shown
 from lib.studies.metanym import KEYS, SCORES, MetanymError
 from lib.studies.metanym_evaluation import parse_evaluation
 

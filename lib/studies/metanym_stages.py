@@ -17,8 +17,8 @@ import pandas as pd
 from compendium.asking.errors import InvalidReply
 from compendium.asking.results import Reply
 from compendium.asking.study import ask_all
-from lib.files import write_text_atomic
-from lib.params import study_params
+from compendium.frame.files import write_text_atomic
+from compendium.frame.params import study_params
 from lib.studies.metanym import KEYS, SCORES, Game, MetanymError, build_game
 from lib.studies.metanym_components import check_scale
 from lib.studies.metanym_evaluation import parse_batch, parse_evaluation

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from lib.archive import Archive
-from lib.files import read_utf8, write_text_atomic
+from compendium.frame.archive import Archive
+from compendium.frame.files import read_utf8, write_text_atomic
 
 HUMAN = "human"
 DIMENSIONS = (

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 
-from lib.params import study_params
+from compendium.frame.params import study_params
 from lib.studies.stories import Stories, read_texts
 from lib.studies.stories_measures import demo_ratings, measure
 from lib.studies.stories_stages import demo_judgements, demo_texts

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from compendium.asking.sources import check_source
-from lib.files import read_utf8, sha256, write_csv_atomic
-from lib.paths import DATA, ROOT, from_root, shown
+from compendium.frame.files import read_utf8, sha256, write_csv_atomic
+from compendium.frame.paths import DATA, ROOT, from_root, shown
 from lib.studies import stories
 from lib.studies.stories import StoriesError
 from lib.studies.stories_stages import Stage

@@ -11,8 +11,8 @@ from compendium.asking.replies import score_from_reply
 from compendium.asking.request import Request
 from compendium.asking.sources import check_source
 from compendium.asking.study import ask_all
-from lib.files import read_utf8, read_yaml
-from lib.paths import DATA, from_root
+from compendium.frame.files import read_utf8, read_yaml
+from compendium.frame.paths import DATA, from_root
 from lib.studies import stories
 from lib.studies.stories import DIMENSIONS, HIGHEST, HUMAN, LOWEST, StoriesError
 

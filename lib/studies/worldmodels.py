@@ -8,8 +8,8 @@ import pandas as pd
 from compendium.asking.errors import InvalidReply
 from compendium.asking.replies import Parsed, extract_json
 from compendium.asking.request import Request, known
-from lib.params import read_yaml
-from lib.paths import DATA
+from compendium.frame.params import read_yaml
+from compendium.frame.paths import DATA
 from lib.posg.criteria import holds
 from lib.posg.model import SCHEMA
 from lib.posg.scenarios import Scenario, corpus

@@ -16,7 +16,7 @@ from lib.studies.worldmodels_printed import CULTURAL_RUNS, GAMES, MODELS, harmon
 def bounds(printed: pd.DataFrame) -> pd.DataFrame:
     """Columns exhibit, row, column, printed, at_most, holds, how.
 
-    printed : as lib.cells.published gives it. `at_most` takes the inputs at the upper end of their rounding,
+    printed : as compendium.frame.cells.published gives it. `at_most` takes the inputs at the upper end of their rounding,
     `holds` the printed number at its lower end: what does not hold cannot be explained by rounding.
     """
     table = printed.set_index(["exhibit", "row", "column"])

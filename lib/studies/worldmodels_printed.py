@@ -46,7 +46,7 @@ class Rule:
 def derive(printed: pd.DataFrame) -> pd.DataFrame:
     """Recompute every number that a rule covers.
 
-    printed : as lib.cells.published gives it. Returns exhibit, row, column, printed, value, lo, hi, agrees, how:
+    printed : as compendium.frame.cells.published gives it. Returns exhibit, row, column, printed, value, lo, hi, agrees, how:
     [lo, hi] is what the inputs' rounding allows, and `value` the point of it nearest to the printed number
     (so that a number which rounding explains is not called a contradiction); `agrees` says whether [lo, hi]
     meets the printed number's own rounding interval. Raises KeyError for a rule whose address is not printed.

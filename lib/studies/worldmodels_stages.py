@@ -10,8 +10,8 @@ import pandas as pd
 
 import compendium.asking.study
 from compendium.asking.results import StageResult
-from lib.params import study_params
-from lib.paths import from_root
+from compendium.frame.params import study_params
+from compendium.frame.paths import from_root
 from lib.posg.criteria import semantics
 from lib.posg.lanes import LaneOne, lane_one
 from lib.posg.model import POSG, from_document
@@ -215,7 +215,7 @@ def _game(text: str) -> POSG:
 
 def write_documents(path, documents: dict[str, str]):
     """One JSON line a candidate: {"id": …, "model": {…}}."""
-    from lib.files import write_text_atomic
+    from compendium.frame.files import write_text_atomic
 
     lines = [
         json.dumps({"id": name, "model": json.loads(text)}, ensure_ascii=False)

@@ -25,8 +25,8 @@ from starlette.responses import FileResponse, JSONResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from lib.files import read_yaml
-from lib.paths import DATA
+from compendium.frame.files import read_yaml
+from compendium.frame.paths import DATA
 from lib.studies.stories import StoriesError
 from lib.survey import SurveyError
 from lib.survey.store import QUESTIONS, Store

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from lib.files import atomic_write, write_csv_atomic
+from compendium.frame.files import atomic_write, write_csv_atomic
 from lib.studies.stories import DIMENSIONS, HIGHEST, LANGUAGES, LOWEST, SHEET, TEXTS, check_texts
 from lib.survey import SurveyError
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lib.files import read_utf8, write_text_atomic
+from compendium.frame.files import read_utf8, write_text_atomic
 from lib.text import TextError
 from lib.text.suffix_array import END, PAD, SuffixArray
 

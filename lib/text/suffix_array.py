@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lib.files import atomic_write
+from compendium.frame.files import atomic_write
 from lib.text import TextError
 
 PAD = -1  # beyond the end of corpus or query; smaller than any word, and equal to no word

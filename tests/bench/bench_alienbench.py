@@ -93,8 +93,8 @@ def effects(column, rng):
 
 def released():
     """(study, settings, seconds): the archive, parsed."""
-    from lib.archive import Archive
-    from lib.params import study_params
+    from compendium.frame.archive import Archive
+    from compendium.frame.params import study_params
 
     params = study_params("alienbench", profile="released")
     samples = dict.fromkeys(params["wordings"], params["n_samples_paraphrase"])

@@ -14,8 +14,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from compendium.frame.params import study_params  # noqa: E402
 from lib.consistency import collapse  # noqa: E402
-from lib.params import study_params  # noqa: E402
 from lib.resampling import bootstrap_weights  # noqa: E402
 from lib.spectral import two_sided  # noqa: E402
 from lib.studies.metanym import PER_ARCHETYPE, build_game  # noqa: E402

@@ -30,8 +30,8 @@ from compendium.asking.endpoint import Endpoint  # noqa: E402
 from compendium.asking.ledger import Ledger  # noqa: E402
 from compendium.asking.replies import labels_from_reply  # noqa: E402
 from compendium.asking.shards import Shard, ask_share, merge  # noqa: E402
+from compendium.frame.params import profile_params, study_params  # noqa: E402
 from lib.agreement import krippendorff_alpha_interval  # noqa: E402
-from lib.params import profile_params, study_params  # noqa: E402
 from lib.resampling import bootstrap  # noqa: E402
 
 CONCURRENCY = 32

@@ -20,8 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
-from lib.archive import MIRROR_VARIABLE
-from lib.paths import ROOT
+from compendium.frame.archive import MIRROR_VARIABLE
+from compendium.frame.paths import ROOT
 from lib.simulate.stories import AUTHORS, PEOPLE, write_story, writing_prompt
 from lib.studies.stories import load_archive
 from lib.studies.stories_metrics import compute_metrics, semantic

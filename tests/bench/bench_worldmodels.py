@@ -92,7 +92,7 @@ def main() -> int:
 
     import pandas as pd
 
-    from lib.params import study_params
+    from compendium.frame.params import study_params
     from lib.studies.worldmodels import generation_requests
     from lib.studies.worldmodels_scores import match_table, structure_table
     from lib.studies.worldmodels_stages import games_of, in_process, judge, semantic_table

@@ -6,14 +6,14 @@ import shutil
 import pandas as pd
 import pytest
 
+from compendium.frame.cells import published
+from compendium.frame.files import write_csv_atomic
+from compendium.frame.paths import ROOT
+from compendium.frame.tables import Table, write_table
+from compendium.frame.verify import main as verify
 from lib.book.api import Library
 from lib.book.gather import gather
 from lib.book.site import build
-from lib.cells import published
-from lib.files import write_csv_atomic
-from lib.paths import ROOT
-from lib.tables import Table, write_table
-from lib.verify import main as verify
 
 LIBRARY = ("agreement.py", "numeric.py", "resampling.py", "models/__init__.py", "models/request.py")
 
@@ -32,7 +32,7 @@ SETUP = (
     "setup",
     "import numpy as np\nfrom lib import resampling\nfrom lib.agreement import cohen_kappa, "
     "krippendorff_alpha as alpha\n"
-    "from lib.page import Page\npage = Page('alienbench', 'x')\nratings = np.ones((2, 3))",
+    "from compendium.frame.page import Page\npage = Page('alienbench', 'x')\nratings = np.ones((2, 3))",
 )
 
 

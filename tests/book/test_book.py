@@ -6,12 +6,12 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
 
+from compendium.frame.paths import ROOT
 from lib.book.gather import BookError, gather, study_facts
 from lib.book.numbers import Numbers
 from lib.book.pages import _question
 from lib.book.reference import first_sentence
 from lib.book.site import Sources, build
-from lib.paths import ROOT
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*sphinx_book_theme.*")  # it calls what Sphinx will remove
 

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from lib.cells import published
+from compendium.frame.cells import published
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*sphinx_book_theme.*")  # it calls what Sphinx will remove
 

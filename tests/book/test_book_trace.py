@@ -19,7 +19,7 @@ SETUP = (
     "setup",
     "import numpy as np\nfrom lib import resampling\nfrom lib.agreement import cohen_kappa, "
     "krippendorff_alpha as alpha\n"
-    "from lib.page import Page\npage = Page('alienbench', 'x')\nratings = np.ones((2, 3))",
+    "from compendium.frame.page import Page\npage = Page('alienbench', 'x')\nratings = np.ones((2, 3))",
 )
 
 

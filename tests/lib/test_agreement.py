@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.metrics import cohen_kappa_score
 
+from compendium.frame.paths import ROOT
 from lib import numeric
 from lib.agreement import cohen_kappa, krippendorff_alpha, krippendorff_alpha_interval, landis_koch
-from lib.paths import ROOT
 
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
 NAN = np.nan

@@ -87,7 +87,7 @@ def test_effects_of_the_conditions_are_near_the_printed_ones():
 
 
 def truth_effects():
-    from lib.cells import published
+    from compendium.frame.cells import published
 
     table = published("alienbench")
     rows = table[(table["exhibit"] == "text-4.1") & (table["column"] == "r")]

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
+from compendium.frame.paths import ROOT
 from lib import numeric
-from lib.paths import ROOT
 from lib.ranks import (
     bonferroni,
     holm,

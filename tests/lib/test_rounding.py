@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from lib.cells import read_cells
-from lib.page import Page
+from compendium.frame.cells import read_cells
+from compendium.frame.page import Page
 from lib.rounding import (
     AuditError,
     Printed,

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
 
+from compendium.frame.paths import ROOT
 from lib import numeric
-from lib.paths import ROOT
 from lib.subsets import (
     all_subsets,
     judge_leave_one_out,

@@ -7,8 +7,8 @@ import json
 
 import matplotlib
 
-from lib.cells import read_cells
-from lib.paths import ROOT
+from compendium.frame.cells import read_cells
+from compendium.frame.paths import ROOT
 
 matplotlib.use("Agg")
 FAST = {"B": 20, "B_external": 20, "B_baseline": 20, "simulations": 4, "n_questions": 8}

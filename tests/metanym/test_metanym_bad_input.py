@@ -12,8 +12,8 @@ from notebook_path import cells_of, run_notebook
 from compendium.asking.names import same_model
 from compendium.asking.simulated import metanym as simulated
 from compendium.asking.simulated.reply import Reply
-from lib.archive import ArchiveError
-from lib.params import study_params
+from compendium.frame.archive import ArchiveError
+from compendium.frame.params import study_params
 from lib.spectral import SpectralError
 from lib.studies.metanym import SCORES, MetanymError
 from lib.studies.metanym_evaluation import JSON_KEYS

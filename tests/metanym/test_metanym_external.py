@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from lib.cells import grid, published
+from compendium.frame.cells import grid, published
 from lib.studies.metanym import MetanymError
 from lib.studies.metanym_external import (
     all_combinations,

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lib.cells import grid, published
-from lib.params import study_params
+from compendium.frame.cells import grid, published
+from compendium.frame.params import study_params
 from lib.ranks import spearman
 from lib.resampling import percentile_interval
 from lib.spectral import atom_sums, resample, two_sided

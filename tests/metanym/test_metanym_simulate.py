@@ -9,7 +9,7 @@ import pytest
 from compendium.asking.errors import InvalidReply
 from compendium.asking.simulated import metanym as simulated
 from compendium.asking.simulated.reply import RequestError
-from lib.params import study_params
+from compendium.frame.params import study_params
 from lib.studies.metanym import MetanymError, build_game, check_game
 from lib.studies.metanym_components import components
 from lib.studies.metanym_evaluation import parse_evaluation

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lib.paths import ROOT
+from compendium.frame.paths import ROOT
 from lib.posg import sandbox
 from lib.posg.lanes import lane_one
 from lib.posg.sandbox import BACKENDS, Limits, SandboxRefused, run_candidate, unavailable

@@ -10,8 +10,8 @@ import pytest
 
 from compendium.asking.simulated import create as simulator
 from compendium.asking.simulated.reply import RequestError
+from compendium.frame.params import study_params
 from lib.connections import fault, parse_answer, path_key
-from lib.params import study_params
 from lib.studies.create import PATH_COLUMNS
 from lib.studies.create_judging import read_class_sizes, read_factuality, specificity
 from lib.studies.create_requests import (

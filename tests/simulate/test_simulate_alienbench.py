@@ -19,10 +19,10 @@ from compendium.asking.simulated import margins
 from compendium.asking.simulated.reply import RequestError
 from compendium.asking.simulated.server import serve
 from compendium.asking.stage import run_stage
+from compendium.frame.archive import Archive
+from compendium.frame.cells import published
+from compendium.frame.params import study_params
 from lib.agreement import krippendorff_alpha
-from lib.archive import Archive
-from lib.cells import published
-from lib.params import study_params
 from lib.simulate.alienbench_truth import CONDITIONS, HUMAN, truth
 from lib.simulate.creatures import DEPARTS, grammar
 from lib.studies import alienbench

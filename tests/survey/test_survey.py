@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from starlette.testclient import TestClient
 
-from lib.paths import ROOT
+from compendium.frame.paths import ROOT
 from lib.studies.stories import DIMENSIONS, LEVELS, SHEET, TEXTS, StoriesError, ratings_frame, write_texts
 from lib.survey import SurveyError
 from lib.survey.app import create_app, form, open_store

@@ -27,7 +27,7 @@ from starlette.routing import Route
 
 from compendium.asking.simulated.faults import Faults, spoil, useless
 from compendium.asking.simulated.reply import Reply, RequestError, request_key
-from lib.paths import ROOT, STUDIES
+from compendium.frame.paths import ROOT, STUDIES
 
 _JSON = (b"content-type", b"application/json")
 _PASSED_ON = (

@@ -11,7 +11,7 @@ import pytest
 from compendium.asking.errors import LedgerError
 from compendium.asking.ledger import COLUMNS, SPENDING, Ledger, spent_in
 from compendium.asking.request import Request
-from lib.paths import ROOT
+from compendium.frame.paths import ROOT
 
 
 def asked(number, **more):

@@ -7,8 +7,8 @@ from compendium.asking import live, sources
 from compendium.asking.errors import BudgetError, EndpointError
 from compendium.asking.live import check_live, estimate_study, live_studies, main
 from compendium.asking.sources import budget_for, check_source, live_endpoint
-from lib import params
-from lib.params import ParamsError
+from compendium.frame import params
+from compendium.frame.params import ParamsError
 from lib.studies import alienbench_stages, create_stages, metanym_stages
 from lib.studies.create_files import to_csv_frame
 

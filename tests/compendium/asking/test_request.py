@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from compendium.asking.errors import RequestError
 from compendium.asking.names import same_model
 from compendium.asking.request import Request, canonical_json, known
+from compendium.frame.params import study_params
 from lib.connections import Query
-from lib.params import study_params
 from lib.studies import alienbench_requests, create_requests, worldmodels
 from lib.studies.alienbench import KEYS
 

@@ -12,7 +12,7 @@ import pytest
 from loopback import Loopback, completion
 
 import compendium.asking
-import lib.page
+import compendium.frame.page
 from compendium.asking.budget import Budget
 from compendium.asking.endpoint import Endpoint
 from compendium.asking.errors import BudgetError
@@ -20,8 +20,8 @@ from compendium.asking.ledger import Ledger
 from compendium.asking.request import Request
 from compendium.asking.shards import NO_STAGE, Shard, ShardError, ask_share, main, merge
 from compendium.asking.stage import run_stage
-from lib.params import study_params
-from lib.paths import ROOT
+from compendium.frame.params import study_params
+from compendium.frame.paths import ROOT
 
 REQUESTS = [
     Request("m", [{"role": "user", "content": f"number {i}"}], sample=i, max_tokens=5) for i in range(40)
@@ -208,7 +208,7 @@ def two(tmp_path, monkeypatch):
         )
     )
     for name in ("close", "save_csv", "save_figure", "save_tables"):
-        monkeypatch.setattr(lib.page.Page, name, getattr(lib.page.Page, name))
+        monkeypatch.setattr(compendium.frame.page.Page, name, getattr(compendium.frame.page.Page, name))
     monkeypatch.chdir(tmp_path)
 
     def job(*arguments):

@@ -23,7 +23,7 @@ from compendium.asking.ledger import Ledger
 from compendium.asking.replies import Parsed
 from compendium.asking.request import Request
 from compendium.asking.stage import run_stage
-from lib.paths import ROOT
+from compendium.frame.paths import ROOT
 
 HERE = Path(__file__).parent
 

@@ -5,7 +5,7 @@ from compendium.asking.ledger import Ledger
 from compendium.asking.request import Request
 from compendium.asking.simulated.reply import Reply
 from compendium.asking.study import ask_all, asking, in_process
-from lib.params import ParamsError
+from compendium.frame.params import ParamsError
 
 MODEL = "openai/gpt-6-luna"
 

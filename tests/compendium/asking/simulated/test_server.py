@@ -19,7 +19,7 @@ from compendium.asking.simulated import alienbench as simulator
 from compendium.asking.simulated.__main__ import main
 from compendium.asking.simulated.reply import Reply, RequestError, request_key
 from compendium.asking.simulated.server import app, serve
-from lib.paths import ROOT
+from compendium.frame.paths import ROOT
 from lib.studies.alienbench_requests import prompts
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from lib.paths import shown
+from compendium.frame.paths import shown
 
 TEMPORARY = ".part"  # marks the temporary files, so that those of a killed run can be told and removed
 

@@ -10,7 +10,7 @@ import pytest
 from one_node import one_node, reason
 from small_project import PAGE, small_project, write_notebook
 
-from lib.paths import ROOT
+from compendium.frame.paths import ROOT
 
 CODE = (
     "import pandas as pd\n"
@@ -46,7 +46,14 @@ def slurm():
 
 def run(project, build, *options):
     environment = {**os.environ, "PYTHONPATH": str(project), "COMPENDIUM_MIRROR": "", "VERBOSE": "1"}
-    command = [sys.executable, "-m", "lib.run", "--build", str(project / "build" / build), *options]
+    command = [
+        sys.executable,
+        "-m",
+        "compendium.frame.run",
+        "--build",
+        str(project / "build" / build),
+        *options,
+    ]
     return subprocess.run(
         command, cwd=project, env=environment, text=True, capture_output=True, timeout=500, check=False
     )

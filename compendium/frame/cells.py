@@ -1,7 +1,7 @@
 """Cells: every number has an address (study, exhibit, row, column).
 
 The printed side lies in data/published/<study>.csv, the computed side is written by the notebooks through
-`lib.page.Page` into build/<profile>/. Both share `ADDRESS` and `VALUES`.
+`compendium.frame.page.Page` into build/<profile>/. Both share `ADDRESS` and `VALUES`.
 """
 
 import io
@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from lib.files import read_utf8, read_yaml
-from lib.paths import DATA, shown
+from compendium.frame.files import read_utf8, read_yaml
+from compendium.frame.paths import DATA, shown
 
 ADDRESS = ["study", "exhibit", "row", "column"]
 VALUES = ["value", "lo", "hi", "decimals", "note"]

@@ -7,7 +7,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from lib.paths import ROOT
+from compendium.frame.paths import ROOT
 
 # what conda-forge calls otherwise
 CONDA_NAMES = {"pytorch": "torch"}

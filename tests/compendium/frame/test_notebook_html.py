@@ -1,6 +1,6 @@
 import nbformat
 
-from lib.notebook_html import to_html, with_mathml
+from compendium.frame.notebook_html import to_html, with_mathml
 
 
 def test_formulas_become_mathml_and_code_is_left_alone():

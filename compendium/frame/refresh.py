@@ -1,4 +1,4 @@
-"""Execute the committed notebooks with their defaults and store the outputs: `python -m lib.refresh [NOTEBOOK …]`.
+"""Execute the committed notebooks with their defaults and store the outputs: `python -m compendium.frame.refresh [NOTEBOOK …]`.
 
 After a change to an estimator, `make refresh` brings the outputs that `make test` compares up to date.
 """
@@ -11,9 +11,9 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, DeadKernelError
 
-from lib.chain import NUMBERED
-from lib.files import write_text_atomic
-from lib.paths import NOTEBOOKS, ROOT, shown
+from compendium.frame.chain import NUMBERED
+from compendium.frame.files import write_text_atomic
+from compendium.frame.paths import NOTEBOOKS, ROOT, shown
 
 
 def committed() -> list[Path]:

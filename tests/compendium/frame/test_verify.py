@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lib.cells import COMPUTED, PUBLISHED, CellsError, agreement
-from lib.report import page
-from lib.verify import STATUSES, gather, moved, summary, verify
+from compendium.frame.cells import COMPUTED, PUBLISHED, CellsError, agreement
+from compendium.frame.report import page
+from compendium.frame.verify import STATUSES, gather, moved, summary, verify
 
 
 def printed(**changes):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from lib.cells import ADDRESS, address, read_cells
+from compendium.frame.cells import ADDRESS, address, read_cells
 
 MOST = 3  # changed numbers that a line names
 NUMBERS = {"value": "", "lo": "_lo", "hi": "_hi"}  # what a cell holds, and how `MOVED` ends the column of it

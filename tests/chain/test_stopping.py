@@ -33,7 +33,7 @@ def hear():
 def start(folder, **options):
     environment = {**os.environ, "PYTHONPATH": str(folder)}
     return subprocess.Popen(
-        [sys.executable, "-m", "lib.run", "--study", "alienbench"],
+        [sys.executable, "-m", "compendium.frame.run", "--study", "alienbench"],
         cwd=folder,
         env=environment,
         text=True,
@@ -78,7 +78,7 @@ def test_whoever_stops_the_command_stops_its_notebooks(project, number):
     wait_for((project / "started").exists)
     family, lock = psutil.Process(process.pid).children(recursive=True), project / "build/demo/.lock"
     assert any("ipykernel_launcher" in member.cmdline() for member in family) and not free(lock)
-    writers = [member for member in family if "lib.execute" in member.cmdline()]
+    writers = [member for member in family if "compendium.frame.execute" in member.cmdline()]
     process.send_signal(number)
     wait_for(lambda: free(lock))
     assert writers and not alive(writers), (

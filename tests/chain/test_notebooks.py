@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from lib.chain import FRAME_NAMES, read_notebook
-from lib.params import study_params
-from lib.paths import ROOT
-from lib.refresh import committed
+from compendium.frame.chain import FRAME_NAMES, read_notebook
+from compendium.frame.params import study_params
+from compendium.frame.paths import ROOT
+from compendium.frame.refresh import committed
 
 PATHS = committed()
 

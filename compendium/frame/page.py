@@ -11,10 +11,10 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 
-from lib import cells as cells_module
-from lib.files import atomic_write, write_csv_atomic
-from lib.params import ParamsError, study_params
-from lib.paths import STUDIES, figures_folder, from_root
+from compendium.frame import cells as cells_module
+from compendium.frame.files import atomic_write, write_csv_atomic
+from compendium.frame.params import ParamsError, study_params
+from compendium.frame.paths import STUDIES, figures_folder, from_root
 
 
 class Page:
@@ -110,8 +110,8 @@ class Page:
                 figure.savefig(temporary, metadata=metadata, bbox_inches="tight")
 
     def save_tables(self, tables: dict) -> None:
-        """Render tables {name: lib.tables.Table} as HTML, LaTeX and CSV under tables/<study>/."""
-        from lib.tables import write_table  # jinja2 is needed by the table notebooks alone
+        """Render tables {name: compendium.frame.tables.Table} as HTML, LaTeX and CSV under tables/<study>/."""
+        from compendium.frame.tables import write_table  # jinja2 is needed by the table notebooks alone
 
         folder = self.out / "tables" / self.study
         for name, table in tables.items():

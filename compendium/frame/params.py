@@ -5,8 +5,8 @@ from pathlib import Path
 
 import yaml
 
-from lib import files, param_types
-from lib.paths import PARAMS, STUDIES, from_root, shown
+from compendium.frame import files, param_types
+from compendium.frame.paths import PARAMS, STUDIES, from_root, shown
 
 PROFILES = ("demo", "released", "live")
 SECTION = {"type": "mapping", "empty": True, "or_null": True}  # what a profile may set of one study
@@ -17,7 +17,7 @@ class ParamsError(ValueError):
 
 
 def read_yaml(path) -> dict:
-    """The mapping in a YAML file. Raises ParamsError as `lib.files.read_yaml` says."""
+    """The mapping in a YAML file. Raises ParamsError as `compendium.frame.files.read_yaml` says."""
     return files.read_yaml(path, ParamsError, dict)
 
 

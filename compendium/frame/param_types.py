@@ -6,8 +6,8 @@ import math
 
 import yaml
 
-from lib.files import read_yaml
-from lib.paths import DATA, PARAMS
+from compendium.frame.files import read_yaml
+from compendium.frame.paths import DATA, PARAMS
 
 TYPES = PARAMS / "types.yaml"
 NAMES = {

@@ -12,10 +12,10 @@ import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from lib import param_types
-from lib.files import read_utf8
-from lib.params import PROFILES, ParamsError, study_params, unknown_key
-from lib.paths import ACROSS, DATA, NOTEBOOKS, PARAMS, ROOT, STUDIES, figures_folder, shown
+from compendium.frame import param_types
+from compendium.frame.files import read_utf8
+from compendium.frame.params import PROFILES, ParamsError, study_params, unknown_key
+from compendium.frame.paths import ACROSS, DATA, NOTEBOOKS, PARAMS, ROOT, STUDIES, figures_folder, shown
 
 NUMBERED = re.compile(r"\d\d_\w+\.ipynb")
 LIST, MAPPING = ({"type": kind, "empty": True, "or_null": True, "of": "text"} for kind in ("list", "mapping"))

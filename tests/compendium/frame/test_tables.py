@@ -2,9 +2,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lib.cells import CellsError, read_cells
-from lib.page import Page
-from lib.tables import Table, bold_best, from_cells, number, to_html, to_latex, write_table
+from compendium.frame.cells import CellsError, read_cells
+from compendium.frame.page import Page
+from compendium.frame.tables import Table, bold_best, from_cells, number, to_html, to_latex, write_table
 
 
 @pytest.fixture

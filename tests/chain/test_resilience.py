@@ -20,8 +20,8 @@ from compendium.asking.ledger import Ledger
 from compendium.asking.simulated.faults import Faults
 from compendium.asking.simulated.reply import request_key
 from compendium.asking.simulated.server import serve
-from lib.cells import read_cells
-from lib.paths import ROOT
+from compendium.frame.cells import read_cells
+from compendium.frame.paths import ROOT
 
 KEY = "sk-canary-5b1f0c2e7d"
 KILLS = int(os.environ.get("COMPENDIUM_KILLS", "2"))
@@ -61,7 +61,7 @@ def start(folder, url, out, targets=(MADE[0], MADE[2])):
         [
             sys.executable,
             "-m",
-            "lib.run",
+            "compendium.frame.run",
             "--profile",
             "live",
             "--study",

@@ -1,8 +1,8 @@
 import pytest
 
-from lib import param_types, params
-from lib.params import ParamsError, read_yaml, study_params
-from lib.paths import STUDIES
+from compendium.frame import param_types, params
+from compendium.frame.params import ParamsError, read_yaml, study_params
+from compendium.frame.paths import STUDIES
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ import json
 
 import pandas as pd
 
-from lib.cells import bound_sign, contradictions
-from lib.params import study_params
-from lib.tables import number
-from lib.verify import STATUSES, summary
+from compendium.frame.cells import bound_sign, contradictions
+from compendium.frame.params import study_params
+from compendium.frame.tables import number
+from compendium.frame.verify import STATUSES, summary
 
 MEANING = {
     "reproduced": "computed from the released data, equal at the printed rounding",

@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import quote
 
-from lib.files import read_utf8, sha256
-from lib.paths import DATA, ROOT
+from compendium.frame.files import read_utf8, sha256
+from compendium.frame.paths import DATA, ROOT
 
 SOURCES = DATA / "sources.csv"
 MIRROR_VARIABLE = "COMPENDIUM_MIRROR"

@@ -3,7 +3,7 @@ import errno
 import pandas as pd
 import pytest
 
-from lib.files import (
+from compendium.frame.files import (
     TEMPORARY,
     FileError,
     atomic_write,

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from lib.cells import CellsError, grid
-from lib.files import write_text_atomic
+from compendium.frame.cells import CellsError, grid
+from compendium.frame.files import write_text_atomic
 
 LATEX = str.maketrans(
     {

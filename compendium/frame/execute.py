@@ -1,4 +1,4 @@
-"""Execute one notebook with papermill: `python -m lib.execute NOTEBOOK OUT PARAMETERS` (as JSON).
+"""Execute one notebook with papermill: `python -m compendium.frame.execute NOTEBOOK OUT PARAMETERS` (as JSON).
 
 The executed notebook and its HTML page are written to temporary names and moved, so an interrupted run never
 leaves a half notebook where a whole one is expected. On an error the one line that matters is printed.
@@ -11,9 +11,9 @@ import sys
 import traceback
 from pathlib import Path
 
-from lib.files import atomic_write, said, write_text_atomic
-from lib.paths import ROOT, shown
-from lib.processes import die_with_parent
+from compendium.frame.files import atomic_write, said, write_text_atomic
+from compendium.frame.paths import ROOT, shown
+from compendium.frame.processes import die_with_parent
 
 VERBOSE = os.environ.get("VERBOSE", "") not in ("", "0")
 
@@ -32,7 +32,7 @@ def execute(notebook: Path, output: Path, parameters: dict) -> None:
     from nbclient.exceptions import DeadKernelError
     from papermill.exceptions import PapermillExecutionError
 
-    from lib.notebook_html import to_html
+    from compendium.frame.notebook_html import to_html
 
     with atomic_write(output, suffix=".ipynb") as temporary:
         try:

@@ -9,9 +9,9 @@ import sys
 import pytest
 from small_project import PAGE, small_project, write_notebook
 
-from lib.chain import ChainError, module_files, notebooks, read_notebook
-from lib.files import TEMPORARY
-from lib.paths import ROOT, STUDIES
+from compendium.frame.chain import ChainError, module_files, notebooks, read_notebook
+from compendium.frame.files import TEMPORARY
+from compendium.frame.paths import ROOT, STUDIES
 
 BOOKS = {
     "01_a": (
@@ -49,7 +49,7 @@ def project(tmp_path_factory):
 def run(folder, *arguments, **options):
     environment = {**os.environ, "PYTHONPATH": str(folder), "COMPENDIUM_MIRROR": ""}
     return subprocess.run(
-        [sys.executable, "-m", "lib.run", *arguments],
+        [sys.executable, "-m", "compendium.frame.run", *arguments],
         cwd=folder,
         env=environment,
         text=True,
@@ -246,7 +246,7 @@ def test_bad_params_stop_the_chain_before_anything_runs(project, text, message):
 def test_a_missing_mirror_is_said_before_anything_runs(project):
     environment = {**os.environ, "PYTHONPATH": str(project), "COMPENDIUM_MIRROR": "nowhere"}
     result = subprocess.run(
-        [sys.executable, "-m", "lib.run", "--profile", "released"],
+        [sys.executable, "-m", "compendium.frame.run", "--profile", "released"],
         cwd=project,
         env=environment,
         text=True,
@@ -322,13 +322,13 @@ def test_code_that_does_not_parse_is_named_with_cell_and_line(tmp_path):
 
 
 def test_what_a_module_imports_in_turn_counts():
-    files = {os.path.relpath(path, ROOT) for path in module_files(frozenset({"lib.page"}))}
+    files = {os.path.relpath(path, ROOT) for path in module_files(frozenset({"compendium.frame.page"}))}
     assert {
-        "lib/page.py",
-        "lib/cells.py",
-        "lib/files.py",
-        "lib/paths.py",
-    } <= files and "lib/verify.py" not in files
+        "compendium/frame/page.py",
+        "compendium/frame/cells.py",
+        "compendium/frame/files.py",
+        "compendium/frame/paths.py",
+    } <= files and "compendium/frame/verify.py" not in files
 
 
 def test_every_committed_notebook_has_its_place():

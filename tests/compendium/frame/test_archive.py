@@ -2,9 +2,9 @@ import csv
 
 import pytest
 
-from lib import archive as module
-from lib.archive import Archive, ArchiveError, sources
-from lib.paths import DATA
+from compendium.frame import archive as module
+from compendium.frame.archive import Archive, ArchiveError, sources
+from compendium.frame.paths import DATA
 
 
 @pytest.fixture

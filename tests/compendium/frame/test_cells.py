@@ -2,9 +2,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lib import cells
-from lib.cells import CellsError, contradictions, grid, published, read_cells, study_cells, value_of
-from lib.page import Page
+from compendium.frame import cells
+from compendium.frame.cells import (
+    CellsError,
+    contradictions,
+    grid,
+    published,
+    read_cells,
+    study_cells,
+    value_of,
+)
+from compendium.frame.page import Page
 
 HEAD = "study,exhibit,row,column,value,lo,hi,decimals,note\n"
 
@@ -52,7 +60,7 @@ def test_generators_depend_on_their_label_alone(page):
 
 
 def test_figures_are_the_same_bytes_twice(page):
-    from lib import style
+    from compendium.frame import style
 
     style.use()
     saved = []

@@ -1,6 +1,6 @@
 """Verification: join what was computed to what the papers print, and give every printed number one status.
 
-`python -m lib.verify PROFILE STUDIES OUT CELLS…` writes cells.csv, derived.csv, verification.csv and
+`python -m compendium.frame.verify PROFILE STUDIES OUT CELLS…` writes cells.csv, derived.csv, verification.csv and
 verification.html into OUT, with what earlier runs of other studies left there. Statuses:
 
 reproduced   computed from the released data, equal at the printed rounding
@@ -18,12 +18,21 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from lib import compare
-from lib.cells import ADDRESS, COMPUTED, PUBLISHED, CellsError, address, agreement, published, read_cells
-from lib.chain import notebooks
-from lib.files import said, write_csv_atomic, write_text_atomic
-from lib.paths import ACROSS, DATA, STUDIES
-from lib.paths import shown as shown_path
+from compendium.frame import compare
+from compendium.frame.cells import (
+    ADDRESS,
+    COMPUTED,
+    PUBLISHED,
+    CellsError,
+    address,
+    agreement,
+    published,
+    read_cells,
+)
+from compendium.frame.chain import notebooks
+from compendium.frame.files import said, write_csv_atomic, write_text_atomic
+from compendium.frame.paths import ACROSS, DATA, STUDIES
+from compendium.frame.paths import shown as shown_path
 
 WITHOUT = {"none": "no released file at hand covers it", "design": "a constant or choice of the design"}
 STATUSES = ("reproduced", "within", "differs", "derived", "other run", "no data")
@@ -79,7 +88,7 @@ def verify(
 ) -> pd.DataFrame:
     """The verdict on every printed number (columns `REPORT`), in the printed order.
 
-    `printed` as `lib.cells.published` gives it; `computed` and `derived` as `gather` does.
+    `printed` as `compendium.frame.cells.published` gives it; `computed` and `derived` as `gather` does.
     """
     by_data, by_print = _by_address(computed), _by_address(derived)
     rows = [
@@ -170,7 +179,7 @@ def _cell_ids(executed: Path) -> dict:
 
 
 def moved(last: Path, computed: pd.DataFrame) -> pd.DataFrame:
-    """How `computed` differs from the cells of the last run (columns `lib.compare.MOVED`); empty on a first run
+    """How `computed` differs from the cells of the last run (columns `compendium.frame.compare.MOVED`); empty on a first run
     and, said on standard error, where that file cannot be used."""
     if not last.is_file():
         return compare.moved(computed, computed)
@@ -206,7 +215,7 @@ def main(arguments) -> int:
         printed = [published(study) for study in studies if _has_published(study)]
         printed = pd.concat(printed, ignore_index=True) if printed else pd.DataFrame(columns=PUBLISHED)
         report = verify(printed, computed, derived, profile)
-        from lib.report import page
+        from compendium.frame.report import page
 
         html = page(report, computed, studies, profile)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Run the chain: `python -m lib.run --profile demo --study all`. What `make tables` calls.
+"""Run the chain: `python -m compendium.frame.run --profile demo --study all`. What `make tables` calls.
 
 Snakemake decides what is stale and runs it; this command checks the input first, keeps two runs of one profile
 apart, stops everything it started when it is stopped itself, and closes with one summary line a study.
@@ -13,12 +13,12 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
-from lib.archive import mirror_folder
-from lib.chain import check_params, notebooks
-from lib.files import remove_leftovers, said
-from lib.params import PROFILES, is_small, run_folder
-from lib.paths import ROOT, STUDIES, shown
-from lib.processes import run_group
+from compendium.frame.archive import mirror_folder
+from compendium.frame.chain import check_params, notebooks
+from compendium.frame.files import remove_leftovers, said
+from compendium.frame.params import PROFILES, is_small, run_folder
+from compendium.frame.paths import ROOT, STUDIES, shown
+from compendium.frame.processes import run_group
 
 NOTHING = "Nothing to be done"
 VERBOSE = os.environ.get("VERBOSE", "") not in ("", "0")
@@ -52,7 +52,9 @@ def main(arguments=None) -> int:
     if nothing:
         print(f"Nothing to do: all {len(books)} notebooks of profile {options.profile} are up to date.")
     if _verified(out):  # targets of one's own need not include the report
-        from lib.verify import summary_lines  # pandas is slow to import: not before an error could be said
+        from compendium.frame.verify import (
+            summary_lines,  # pandas is slow to import: not before an error could be said
+        )
 
         print("\n".join(summary_lines(out)))
         print(f"Cells: {shown(out / 'cells.csv')}   Report: {shown(out / 'verification.html')}")
@@ -113,7 +115,9 @@ def _every_core() -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m lib.run", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m compendium.frame.run", description=__doc__.splitlines()[0]
+    )
     parser.add_argument("--profile", default="demo", help=f"{', '.join(PROFILES)} (default: demo)")
     parser.add_argument("--study", default="all", help=f"all (the default), {', '.join(STUDIES)}")
     parser.add_argument("--smoke", default="0", help="1: the small N of the profile's smoke section")
