@@ -7,7 +7,7 @@ import pytest
 from compendium.frame import archive as archive_module
 from compendium.frame.archive import Archive, ArchiveError
 from compendium.frame.params import study_params
-from lib.studies import alienbench
+from compendium.studies import alienbench
 from lib.studies.alienbench import from_tables, load_archive, truth_of
 
 FEATURES = ["symmetry", "habitat"]

@@ -15,8 +15,8 @@ import pytest
 
 from compendium.frame.params import study_params
 from compendium.frame.paths import ROOT
+from compendium.studies import alienbench_stages
 from lib.simulate.alienbench import simulated_study
-from lib.studies import alienbench_stages
 from lib.studies.alienbench import HUMAN, from_tables
 
 NAMES = (

@@ -10,9 +10,9 @@ import pytest
 
 from compendium.asking.live import estimate_study
 from compendium.frame.params import study_params
+from compendium.studies import create_baselines, create_data
+from compendium.studies import create_validation as validation
 from lib.simulate.create import is_true
-from lib.studies import create_baselines, create_data
-from lib.studies import create_validation as validation
 from lib.studies.create import load_answers
 from lib.studies.create_browse import browse_page
 from lib.studies.create_files import to_csv_frame

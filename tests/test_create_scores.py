@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from compendium.asking.errors import InvalidReply
-from lib.studies import create_scores as scores
+from compendium.studies import create_scores as scores
 from lib.studies.create import PATH_COLUMNS
 from lib.studies.create_judging import (
     SIZE_LIMITS,

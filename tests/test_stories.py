@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from compendium.studies import stories
 from lib.plane import principal_plane, spread
-from lib.studies import stories
 from lib.studies.stories import DIMENSIONS, METRICS, SHEET, Stories, StoriesError
 from lib.studies.stories_tests import half, matched, prefix_scan, variants
 

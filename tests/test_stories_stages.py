@@ -13,8 +13,8 @@ from compendium.asking.errors import InvalidReply
 from compendium.asking.simulated.faults import Faults
 from compendium.asking.simulated.server import serve
 from compendium.frame.params import study_params
-from lib.studies import stories_measures as measures
-from lib.studies import stories_stages as stages
+from compendium.studies import stories_measures as measures
+from compendium.studies import stories_stages as stages
 from lib.studies.stories import DIMENSIONS, METRICS, SHEET, StoriesError, english, load_archive
 from lib.studies.stories_metrics import closeness, compute_metrics
 from lib.text import TextError

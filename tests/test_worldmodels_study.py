@@ -14,15 +14,15 @@ from compendium.asking.simulated import worldmodels as simulator
 from compendium.asking.simulated.chance import Stream
 from compendium.asking.simulated.reply import RequestError
 from compendium.frame.params import study_params
+from compendium.studies import worldmodels as study
+from compendium.studies import worldmodels_locations as locations
+from compendium.studies import worldmodels_scores as scores
+from compendium.studies import worldmodels_stages as stages
 from lib.posg import sandbox
 from lib.posg.lanes import lane_one
 from lib.posg.match import compare
 from lib.posg.model import canonical_json, from_document, relabel
 from lib.posg.scenarios import corpus
-from lib.studies import worldmodels as study
-from lib.studies import worldmodels_locations as locations
-from lib.studies import worldmodels_scores as scores
-from lib.studies import worldmodels_stages as stages
 
 MODELS = ("openai/gpt-5.6-sol", "meta-llama/llama-3.3-70b-instruct")
 

@@ -69,7 +69,7 @@ def live_studies(study: str) -> list[str]:
 
 def _planner(study: str):
     """The study's `planned`, or None where it has no stages that can be asked live."""
-    name = f"lib.studies.{study}_stages"
+    name = f"compendium.studies.{study}_stages"
     return getattr(importlib.import_module(name), "planned", None) if importlib.util.find_spec(name) else None
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 from compendium.asking.sources import check_source
 from compendium.frame.files import read_utf8, sha256, write_csv_atomic
 from compendium.frame.paths import DATA, ROOT, from_root, shown
-from lib.studies import stories
+from compendium.studies import stories
 from lib.studies.stories import StoriesError
 from lib.studies.stories_stages import Stage
 from lib.text.creativity_index import DEPTH, LocalCorpus, dj_search, split

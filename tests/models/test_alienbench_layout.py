@@ -13,7 +13,7 @@ from compendium.asking.ledger import Ledger
 from compendium.asking.replies import labels_from_reply
 from compendium.asking.request import Request
 from compendium.asking.stage import run_stage
-from lib.studies import alienbench_layout as layout
+from compendium.studies import alienbench_layout as layout
 
 FEATURES = ("symmetry", "habitat")
 PARSE = functools.partial(labels_from_reply, features=FEATURES)

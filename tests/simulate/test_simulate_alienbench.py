@@ -22,10 +22,10 @@ from compendium.asking.stage import run_stage
 from compendium.frame.archive import Archive
 from compendium.frame.cells import published
 from compendium.frame.params import study_params
+from compendium.studies import alienbench
 from lib.agreement import krippendorff_alpha
 from lib.simulate.alienbench_truth import CONDITIONS, HUMAN, truth
 from lib.simulate.creatures import DEPARTS, grammar
-from lib.studies import alienbench
 from lib.studies.alienbench_requests import (
     generation_requests,
     generations_frame,

@@ -142,7 +142,7 @@ def test_a_notebook_is_run_up_to_its_first_stage(tmp_path):
     """AlienBench's first notebook, small, as the chain's shard jobs run it; then its own call asks for
     nothing.
     """
-    from lib.studies import alienbench_stages
+    from compendium.studies import alienbench_stages
 
     given = study_params("alienbench", "demo", smoke=True)
     notebook = "notebooks/alienbench/01_generate.ipynb"

@@ -4,9 +4,9 @@ says of its judges: the facts behind an alpha, and the two-sided spectral estima
 import numpy as np
 import pandas as pd
 
+from compendium.studies.across.data import Panel, Studies
 from lib import spectral
 from lib.agreement import krippendorff_alpha
-from lib.studies.across import Panel, Studies
 
 
 def panels(studies: Studies, *, rng) -> list[Panel]:
@@ -177,7 +177,7 @@ def _worldmodels(studies) -> list[Panel]:
 
 
 def _create(studies, rng) -> list[Panel]:
-    from lib.studies import create_validation as validation
+    from compendium.studies import create_validation as validation
 
     if studies.judgements is None or studies.profile != "demo":  # no annotator's label was released
         return []

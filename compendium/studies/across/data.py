@@ -100,7 +100,7 @@ class Studies:
     @cached_property
     def alienbench(self):
         """`lib.studies.alienbench.Labels` of the models (no people), or None."""
-        from lib.studies import alienbench
+        from compendium.studies import alienbench
 
         if self.absent("labels", "generations"):
             return None
@@ -153,7 +153,7 @@ class Studies:
     @cached_property
     def judgements(self):
         """CREATE's judgements by triple (frame), or None."""
-        from lib.studies import create_stages
+        from compendium.studies import create_stages
 
         if self.absent("judgements"):
             return None
@@ -165,7 +165,7 @@ class Studies:
 
         cache : SQLite file of embeddings, for a notebook run on its own.
         """
-        from lib.studies import create_data
+        from compendium.studies import create_data
 
         if self.absent("utility"):
             return None

@@ -10,11 +10,11 @@ from compendium.frame import chain, verify
 from compendium.frame.cells import contradictions, published
 from compendium.frame.chain import notebooks
 from compendium.frame.paths import ACROSS, STUDIES
+from compendium.studies.across.data import ORDER, Panel, Ranking, Studies
+from compendium.studies.across.designs import FIELDS, counts, coverage, designs
+from compendium.studies.across.panels import competence, describe, panels
+from compendium.studies.across.rankings import by_estimator, headline, rankings, replicates_of
 from lib.agreement import krippendorff_alpha
-from lib.studies.across import ORDER, Panel, Ranking, Studies
-from lib.studies.across_designs import FIELDS, counts, coverage, designs
-from lib.studies.across_panels import competence, describe, panels
-from lib.studies.across_rankings import by_estimator, headline, rankings, replicates_of
 
 FILES = {
     "labels": "l",

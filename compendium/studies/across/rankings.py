@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 
+from compendium.studies.across.data import Ranking, Studies
 from lib.rankings import consensus_means, mean_replicates, win_share
 from lib.ranks import kendall_tau_b, ranks, spearman
 from lib.resampling import bootstrap_weights
-from lib.studies.across import Ranking, Studies
 
 
 def rankings(studies: Studies, *, B: int, rng, cache=None) -> list[Ranking]:
