@@ -1,6 +1,6 @@
 """Repeated simulated studies with a known truth: coverage, bias, power, and how large a study should be.
 
-Labels are drawn straight from the truth of `lib.simulate.alienbench_truth`, as arrays and without texts; the
+Labels are drawn straight from the truth of `compendium.studies.alienbench.simulated.truth`, as arrays and without texts; the
 texts that the demo's models write carry labels of the same distribution (a test holds the two together).
 Axes: labels[study, model, condition, sample, judge, feature], 0 or 1.
 """
@@ -14,11 +14,11 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from compendium.studies.alienbench.simulated.truth import CONDITIONS, HUMAN, Truth
 from lib.agreement import krippendorff_alpha_interval
 from lib.proportions import wilson_interval
 from lib.ranks import rank_biserial_interval, ranks, spearman
 from lib.resampling import Interval, bootstrap, bootstrap_weights, percentile_interval
-from lib.simulate.alienbench_truth import CONDITIONS, HUMAN, Truth
 
 CONTINUITY = 0.5
 

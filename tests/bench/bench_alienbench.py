@@ -28,11 +28,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import peer_alienbench as peer  # noqa: E402
 
+from compendium.studies.alienbench.data import Labels, from_tables, load_archive  # noqa: E402
 from lib import ranks, subsets  # noqa: E402
 from lib.agreement import krippendorff_alpha, krippendorff_alpha_interval, landis_koch  # noqa: E402
 from lib.power import minimum_detectable_effect  # noqa: E402
 from lib.resampling import bootstrap, spearman_null  # noqa: E402
-from lib.studies.alienbench import Labels, from_tables, load_archive  # noqa: E402
 
 MARK = 100
 CONDITIONS = (

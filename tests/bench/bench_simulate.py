@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT))
 
 from compendium.asking.simulated import alienbench as simulator  # noqa: E402
 from compendium.asking.simulated.server import serve  # noqa: E402
-from lib.studies.alienbench_requests import judge_prompt  # noqa: E402
+from compendium.studies.alienbench.ask import judge_prompt  # noqa: E402
 
 CALLS, CONNECTIONS = 2400, 16
 MARK = 1000

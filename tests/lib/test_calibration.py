@@ -6,9 +6,9 @@ import pytest
 from scipy import stats
 
 from compendium.asking.simulated import alienbench as simulator
+from compendium.studies.alienbench.simulated.truth import CONDITIONS, HUMAN, truth
 from lib import calibration, ranks
 from lib.agreement import krippendorff_alpha
-from lib.simulate.alienbench_truth import CONDITIONS, HUMAN, truth
 
 FALSE_ALARM = 1e-4
 

@@ -99,7 +99,7 @@ class Studies:
 
     @cached_property
     def alienbench(self):
-        """`lib.studies.alienbench.Labels` of the models (no people), or None."""
+        """`compendium.studies.alienbench.data.Labels` of the models (no people), or None."""
         from compendium.studies import alienbench
 
         if self.absent("labels", "generations"):

@@ -14,8 +14,8 @@ from compendium.asking.names import same_model
 from compendium.asking.request import Request, canonical_json, known
 from compendium.frame.params import study_params
 from compendium.studies import alienbench_requests, create_requests, worldmodels
+from compendium.studies.alienbench.data import KEYS
 from lib.connections import Query
-from lib.studies.alienbench import KEYS
 
 MESSAGES = [{"role": "user", "content": "Describe it."}]
 

@@ -18,7 +18,7 @@ def requests(count):
 
 
 def test_a_stage_keeps_its_replies_in_the_study_s_ledger_and_gives_what_the_simulator_gives(tmp_path):
-    from lib.simulate.alienbench import respond
+    from compendium.studies.alienbench.simulated import respond
 
     replies, report = ask_all(
         "alienbench", requests(3), "writing", source="simulated", profile="demo", out=tmp_path

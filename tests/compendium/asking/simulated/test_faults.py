@@ -16,7 +16,7 @@ from compendium.asking.simulated.faults import KINDS, LOST, REPAIRABLE, REPLY_KI
 from compendium.asking.simulated.reply import Reply
 from compendium.asking.simulated.server import serve
 from compendium.asking.stage import run_stage
-from lib.studies.alienbench_requests import judge_prompt, prompts
+from compendium.studies.alienbench.ask import judge_prompt, prompts
 
 FALSE_ALARM = 1e-4
 

@@ -20,7 +20,7 @@ from compendium.asking.simulated.__main__ import main
 from compendium.asking.simulated.reply import Reply, RequestError, request_key
 from compendium.asking.simulated.server import app, serve
 from compendium.frame.paths import ROOT
-from lib.studies.alienbench_requests import prompts
+from compendium.studies.alienbench.ask import prompts
 
 
 @pytest.fixture(scope="module")
@@ -236,7 +236,7 @@ def test_a_model_of_several_studies_is_answered_by_the_one_that_claims_the_quest
         (["--reply-faults", "nan"], "reply_rate is a share between 0 and 1, not nan"),
         (["--studies", "weather"], "no simulator lib/simulate/weather.py for study 'weather'"),
         (["--studies", "../x"], "no simulator"),
-        (["--studies", "margins"], "no simulator lib/simulate/margins.py"),
+        (["--studies", "margins"], "no simulator compendium/studies/alienbench/simulated/margins.py"),
         (["--port", "99999999"], "--port: "),
         (["--log", "no/such/folder/log"], "--log no/such/folder/log: No such file or directory"),
     ],

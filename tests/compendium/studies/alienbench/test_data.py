@@ -8,7 +8,7 @@ from compendium.frame import archive as archive_module
 from compendium.frame.archive import Archive, ArchiveError
 from compendium.frame.params import study_params
 from compendium.studies import alienbench
-from lib.studies.alienbench import from_tables, load_archive, truth_of
+from compendium.studies.alienbench.data import from_tables, load_archive, truth_of
 
 FEATURES = ["symmetry", "habitat"]
 JUDGES = ["p/one", "p/two"]

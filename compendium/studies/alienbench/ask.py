@@ -8,7 +8,7 @@ import pandas as pd
 from compendium.asking.request import Request, known
 from compendium.frame.files import read_utf8, read_yaml
 from compendium.frame.paths import DATA
-from lib.studies.alienbench import GENERATION, HUMAN, KEYS
+from compendium.studies.alienbench.data import GENERATION, HUMAN, KEYS
 
 INSTRUMENTS = DATA / "instruments" / "alienbench"
 

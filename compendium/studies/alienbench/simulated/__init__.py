@@ -1,7 +1,7 @@
 """The simulated models of AlienBench: ten writers, simulated people, three judges.
 
 A writer draws which features depart, from the request's content and seed, and writes a text that says so; a
-judge reads the text it is given and nothing else. What is true of them is in `lib.simulate.alienbench_truth`.
+judge reads the text it is given and nothing else. What is true of them is in `compendium.studies.alienbench.simulated.truth`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import pandas as pd
 
 from compendium.asking.simulated.chance import Stream, digest, normal, uniform
 from compendium.asking.simulated.reply import TOKENS_PER_WORD, Reply, RequestError, last_user_text, tokens
-from lib.simulate.alienbench_truth import HUMAN, Truth, truth
-from lib.simulate.creatures import DEPARTS, grammar
+from compendium.studies.alienbench.simulated.creatures import DEPARTS, grammar
+from compendium.studies.alienbench.simulated.truth import HUMAN, Truth, truth
 
 SPARE_WORDS = 40  # headings, numbers and names in a text, beyond its sentences
 _REASONS = {
@@ -149,7 +149,7 @@ def _sampling_key(request) -> bytes:
 
 @functools.cache
 def _prompts() -> dict:
-    from lib.studies.alienbench_requests import prompts
+    from compendium.studies.alienbench.ask import prompts
 
     return prompts()
 
@@ -218,7 +218,7 @@ def _description(prompt: str) -> str:
 @functools.cache
 def _template() -> tuple[str, str]:
     """The lines of the judge template just before and just after the description."""
-    from lib.studies.alienbench_requests import judge_prompt
+    from compendium.studies.alienbench.ask import judge_prompt
 
     before, after = judge_prompt()[1].split("{description}")
     return before.rstrip().rsplit("\n", 1)[-1], "\n" + after.strip().split("\n", 1)[0]
@@ -239,7 +239,7 @@ def simulated_study(params: dict, seed: int | None = None) -> tuple[pd.DataFrame
     the same design. A judge outside the simulated panel has missing labels. Raises KeyError for a parameter
     that is absent.
     """
-    from lib.studies.alienbench import KEYS
+    from compendium.studies.alienbench.data import KEYS
 
     generations, texts = simulated_generations(params, seed)
     features, known = list(params["features"]), set(grammar().judges)
@@ -254,8 +254,8 @@ def simulated_study(params: dict, seed: int | None = None) -> tuple[pd.DataFrame
 
 def simulated_generations(params: dict, seed: int | None = None) -> tuple[pd.DataFrame, list[str]]:
     """(generations, their texts), equal to what 01_generate gets over HTTP with the same parameters."""
-    from lib.studies.alienbench import GENERATION
-    from lib.studies.alienbench_requests import generation_requests, samples
+    from compendium.studies.alienbench.ask import generation_requests, samples
+    from compendium.studies.alienbench.data import GENERATION
 
     counts = samples(
         params["conditions"], params["wordings"], params["n_samples"], params["n_samples_paraphrase"]

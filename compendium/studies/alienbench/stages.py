@@ -12,14 +12,14 @@ from compendium.asking.study import ask_all
 from compendium.frame.archive import Archive
 from compendium.frame.files import write_text_atomic
 from compendium.studies import alienbench
-from lib.studies.alienbench import KEYS
-from lib.studies.alienbench_requests import (
+from compendium.studies.alienbench.ask import (
     generation_requests,
     generations_frame,
     judge_requests,
     labels_frame,
     samples,
 )
+from compendium.studies.alienbench.data import KEYS
 
 USUAL_TEXT = "word " * 900  # a description of usual length, for estimates
 

@@ -121,7 +121,9 @@ def load(labels="", generations="", *, judges, features) -> Labels:
     Raises ValueError naming the file where a table lacks a column or a judge, or holds a label that is no 0 or 1.
     """
     if not labels:
-        from lib.simulate.alienbench import demo_study  # only a notebook run on its own needs the simulator
+        from compendium.studies.alienbench.simulated import (
+            demo_study,  # only a notebook run on its own needs the simulator
+        )
 
         made, given = demo_study()
     else:

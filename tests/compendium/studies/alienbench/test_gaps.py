@@ -16,8 +16,8 @@ import pytest
 from compendium.frame.params import study_params
 from compendium.frame.paths import ROOT
 from compendium.studies import alienbench_stages
-from lib.simulate.alienbench import simulated_study
-from lib.studies.alienbench import HUMAN, from_tables
+from compendium.studies.alienbench.data import HUMAN, from_tables
+from compendium.studies.alienbench.simulated import simulated_study
 
 NAMES = (
     "03_scores",

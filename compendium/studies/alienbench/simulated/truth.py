@@ -192,7 +192,7 @@ def contested_given(rates, yes, share):
 @functools.cache
 def truth() -> Truth:
     """The study's truth, solved once a process. Raises ValueError naming a printed number that is missing."""
-    from lib.simulate.creatures import grammar
+    from compendium.studies.alienbench.simulated.creatures import grammar
 
     printed, people = _printed(), _people()
     leniency = {judge: entry["leniency"] for judge, entry in grammar().judges.items()}
@@ -255,7 +255,7 @@ def truth() -> Truth:
 
 def _people() -> dict:
     """What is set of people: `sd` of their scores, `alphas` {feature: nominal alpha}."""
-    from lib.simulate.creatures import grammar
+    from compendium.studies.alienbench.simulated.creatures import grammar
 
     return grammar().people
 

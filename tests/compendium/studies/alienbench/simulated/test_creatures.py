@@ -6,8 +6,8 @@ import pytest
 import yaml
 
 from compendium.asking.simulated.chance import Stream
-from lib.simulate.creatures import KINDS, SOURCE, Grammar, grammar
-from lib.studies.alienbench_requests import boundary_rules, prompts
+from compendium.studies.alienbench.ask import boundary_rules, prompts
+from compendium.studies.alienbench.simulated.creatures import KINDS, SOURCE, Grammar, grammar
 
 FORMS = ("essay", "sections", "fieldnotes", "dossier", "plain")
 

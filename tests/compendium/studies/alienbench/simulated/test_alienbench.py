@@ -23,10 +23,7 @@ from compendium.frame.archive import Archive
 from compendium.frame.cells import published
 from compendium.frame.params import study_params
 from compendium.studies import alienbench
-from lib.agreement import krippendorff_alpha
-from lib.simulate.alienbench_truth import CONDITIONS, HUMAN, truth
-from lib.simulate.creatures import DEPARTS, grammar
-from lib.studies.alienbench_requests import (
+from compendium.studies.alienbench.ask import (
     generation_requests,
     generations_frame,
     judge_prompt,
@@ -34,6 +31,9 @@ from lib.studies.alienbench_requests import (
     labels_frame,
     prompts,
 )
+from compendium.studies.alienbench.simulated.creatures import DEPARTS, grammar
+from compendium.studies.alienbench.simulated.truth import CONDITIONS, HUMAN, truth
+from lib.agreement import krippendorff_alpha
 
 FALSE_ALARM = 1e-4  # of each statistical test, if the fixed seeds were drawn anew
 
