@@ -22,9 +22,9 @@ import numpy as np
 
 from compendium.frame.archive import MIRROR_VARIABLE
 from compendium.frame.paths import ROOT
-from lib.simulate.stories import AUTHORS, PEOPLE, write_story, writing_prompt
-from lib.studies.stories import load_archive
-from lib.studies.stories_metrics import compute_metrics, semantic
+from compendium.studies.stories.data import load_archive
+from compendium.studies.stories.metrics import compute_metrics, semantic
+from compendium.studies.stories.simulated import AUTHORS, PEOPLE, write_story, writing_prompt
 from lib.text.creativity_index import LONGEST, SHORTEST, LocalCorpus, creativity_index, l_uniqueness
 from lib.text.suffix_array import SuffixArray
 

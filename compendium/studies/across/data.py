@@ -110,8 +110,8 @@ class Studies:
 
     @cached_property
     def stories(self):
-        """`lib.studies.stories.Stories` with ratings and judgements, or None."""
-        from lib.studies.stories_data import load
+        """`compendium.studies.stories.data.Stories` with ratings and judgements, or None."""
+        from compendium.studies.stories.load import load
 
         if self.absent("story_texts", "story_ratings", "story_judgements"):
             return None

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from compendium.frame.cells import grid, published
-from lib.studies.stories import DIMENSIONS, demographics, english, load_archive
-from lib.studies.stories_metrics import RELEASED_VOCABULARY, closeness, lexical, semantic, syntax
-from lib.studies.stories_tests import half, matched, prefix_scan
+from compendium.studies.stories.data import DIMENSIONS, demographics, english, load_archive
+from compendium.studies.stories.metrics import RELEASED_VOCABULARY, closeness, lexical, semantic, syntax
+from compendium.studies.stories.table_1 import half, matched, prefix_scan
 from lib.text.tagging import available
 
 

@@ -14,7 +14,7 @@ from compendium.asking.study import ask_all
 from compendium.frame.files import read_utf8, read_yaml
 from compendium.frame.paths import DATA, from_root
 from compendium.studies import stories
-from lib.studies.stories import DIMENSIONS, HIGHEST, HUMAN, LOWEST, StoriesError
+from compendium.studies.stories.data import DIMENSIONS, HIGHEST, HUMAN, LOWEST, StoriesError
 
 INSTRUMENTS = DATA / "instruments" / "stories"
 
@@ -44,7 +44,7 @@ def dimensions() -> dict:
 
 
 def generate(p, *, source: str, profile: str, out, mirror: str = "") -> Stage:
-    """Stories with their Italian twins (columns lib.studies.stories.TEXTS); people's are 1 … n_human, then
+    """Stories with their Italian twins (columns compendium.studies.stories.data.TEXTS); people's are 1 … n_human, then
     each model's.
 
     `p` holds authors, n_human, n_per_author, prompts_file, words, temperature, max_tokens, translate,
@@ -142,7 +142,7 @@ def planned(p, out: Path) -> dict:
 
 def demo_texts(p) -> pd.DataFrame:
     """The demo's stories, written in process; equal to what `generate` gets from the simulated endpoint."""
-    from lib.simulate.stories import respond
+    from compendium.studies.stories.simulated import respond
 
     rows = []
     for row in _plan(p, "simulated", "")[0]:
@@ -159,7 +159,7 @@ def demo_texts(p) -> pd.DataFrame:
 
 def judge(p, texts: pd.DataFrame, *, source: str, profile: str, out, mirror: str = "") -> Stage:
     """Scores by the judge of every English story, dimension and repetition (columns
-    lib.studies.stories.JUDGEMENTS).
+    compendium.studies.stories.data.JUDGEMENTS).
 
     `p` holds judge, repetitions, judge_temperature, judge_top_p, judge_max_tokens, retries_on_invalid, seed.
     A reply that cannot be used is asked again `p.retries_on_invalid` times, then its score is missing.
@@ -219,7 +219,7 @@ def judgements_frame(requests, values) -> pd.DataFrame:
 
 def demo_judgements(p, texts: pd.DataFrame) -> pd.DataFrame:
     """The demo's judgements, made in process; equal to what `judge` gets from the simulated endpoint."""
-    from lib.simulate.stories import respond
+    from compendium.studies.stories.simulated import respond
 
     requests = judge_requests(p, texts)
     return judgements_frame(
@@ -233,7 +233,7 @@ def _plan(p, source, mirror) -> tuple[list[dict], dict]:
     """
     authors = [HUMAN] * p.n_human + [author for author in p.authors for _ in range(p.n_per_author)]
     if source == "simulated":
-        from lib.simulate.stories import writing_prompt
+        from compendium.studies.stories.simulated import writing_prompt
 
         return [
             {"story": number, "author": author, "prompt": writing_prompt(number - 1)}

@@ -10,9 +10,9 @@ import pytest
 from scipy import stats
 
 from compendium.studies import stories
+from compendium.studies.stories.data import DIMENSIONS, METRICS, SHEET, Stories, StoriesError
+from compendium.studies.stories.table_1 import half, matched, prefix_scan, variants
 from lib.plane import principal_plane, spread
-from lib.studies.stories import DIMENSIONS, METRICS, SHEET, Stories, StoriesError
-from lib.studies.stories_tests import half, matched, prefix_scan, variants
 
 ROWS = [
     {

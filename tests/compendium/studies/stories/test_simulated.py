@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from compendium.asking.simulated.reply import RequestError
-from lib.simulate.stories import (
+from compendium.studies.stories.data import DIMENSIONS
+from compendium.studies.stories.simulated import (
     AUTHORS,
     JUDGE,
     PEOPLE,
@@ -20,7 +21,6 @@ from lib.simulate.stories import (
     write_story,
     writing_prompt,
 )
-from lib.studies.stories import DIMENSIONS
 
 TEXTS = {
     number: write_story(

@@ -27,9 +27,9 @@ from starlette.staticfiles import StaticFiles
 
 from compendium.frame.files import read_yaml
 from compendium.frame.paths import DATA
-from lib.studies.stories import StoriesError
-from lib.survey import SurveyError
-from lib.survey.store import QUESTIONS, Store
+from compendium.studies.stories.data import StoriesError
+from compendium.studies.stories.survey import SurveyError
+from compendium.studies.stories.survey.store import QUESTIONS, Store
 
 STATIC = Path(__file__).parent / "static"
 INSTRUMENTS = DATA / "instruments" / "stories"

@@ -15,8 +15,8 @@ from compendium.asking.simulated.server import serve
 from compendium.frame.params import study_params
 from compendium.studies import stories_measures as measures
 from compendium.studies import stories_stages as stages
-from lib.studies.stories import DIMENSIONS, METRICS, SHEET, StoriesError, english, load_archive
-from lib.studies.stories_metrics import closeness, compute_metrics
+from compendium.studies.stories.data import DIMENSIONS, METRICS, SHEET, StoriesError, english, load_archive
+from compendium.studies.stories.metrics import closeness, compute_metrics
 from lib.text import TextError
 from lib.text.creativity_index import LocalCorpus
 
@@ -115,7 +115,7 @@ def test_ratings_of_the_demo_and_of_a_sheet(p, tmp_path):
     sheet[SHEET].to_csv(tmp_path / "sheet.csv", index=False)
     read = measures.collect(texts, None, source="endpoint", sheet=str(tmp_path / "sheet.csv")).table
     assert read.drop(columns="timestamp").equals(ratings.drop(columns="timestamp"))
-    with pytest.raises(StoriesError, match="python -m lib.survey serve"):
+    with pytest.raises(StoriesError, match="python -m compendium.studies.stories.survey serve"):
         measures.collect(texts, None, source="endpoint")
 
 

@@ -14,10 +14,18 @@ import pytest
 from starlette.testclient import TestClient
 
 from compendium.frame.paths import ROOT
-from lib.studies.stories import DIMENSIONS, LEVELS, SHEET, TEXTS, StoriesError, ratings_frame, write_texts
-from lib.survey import SurveyError
-from lib.survey.app import create_app, form, open_store
-from lib.survey.store import Store
+from compendium.studies.stories.data import (
+    DIMENSIONS,
+    LEVELS,
+    SHEET,
+    TEXTS,
+    StoriesError,
+    ratings_frame,
+    write_texts,
+)
+from compendium.studies.stories.survey import SurveyError
+from compendium.studies.stories.survey.app import create_app, form, open_store
+from compendium.studies.stories.survey.store import Store
 
 TEXT_ROWS = [
     (
@@ -282,7 +290,7 @@ def test_balanced_picks_reach_every_story_first(tmp_path, texts):
 def test_command_line(tmp_path, texts, store):
     token = store.begin(ANSWERS)
     store.rate(token, store.story(token)["handle"], SCORES)
-    command = [sys.executable, "-m", "lib.survey", "export", "--db", str(store.path)]
+    command = [sys.executable, "-m", "compendium.studies.stories.survey", "export", "--db", str(store.path)]
     for ending in ("xlsx", "csv"):
         done = subprocess.run(
             [*command, "--out", str(tmp_path / f"sheet.{ending}")], cwd=ROOT, capture_output=True, text=True
@@ -300,7 +308,7 @@ def test_command_line(tmp_path, texts, store):
         [
             sys.executable,
             "-m",
-            "lib.survey",
+            "compendium.studies.stories.survey",
             "serve",
             "--db",
             str(tmp_path / "x.sqlite"),

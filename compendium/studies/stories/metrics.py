@@ -6,7 +6,7 @@ from multiprocessing import get_context
 import numpy as np
 import pandas as pd
 
-from lib.studies.stories import METRICS
+from compendium.studies.stories.data import METRICS
 from lib.text import TextError
 from lib.text.creativity_index import LONGEST, SHORTEST, creativity_index, split
 from lib.text.diversity import ead, sbert_diversity, vocabulary_of

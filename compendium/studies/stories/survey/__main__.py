@@ -1,12 +1,12 @@
-"""Run the survey: python -m lib.survey serve --texts texts.jsonl --db survey.sqlite, and export what came
+"""Run the survey: python -m compendium.studies.stories.survey serve --texts texts.jsonl --db survey.sqlite, and export what came
 in.
 """
 
 import argparse
 import sys
 
-from lib.studies.stories import read_texts
-from lib.survey.app import create_app, open_store
+from compendium.studies.stories.data import read_texts
+from compendium.studies.stories.survey.app import create_app, open_store
 
 
 def main(arguments=None) -> int:
@@ -32,7 +32,9 @@ def main(arguments=None) -> int:
 
 
 def _parser():
-    parser = argparse.ArgumentParser(prog="python -m lib.survey", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m compendium.studies.stories.survey", description=__doc__.splitlines()[0]
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     serve = commands.add_parser("serve", help="serve the form")
     serve.add_argument(

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from compendium.studies.stories.data import DIMENSIONS, HUMAN, story_scores
 from lib.ranks import mann_whitney
-from lib.studies.stories import DIMENSIONS, HUMAN, story_scores
 
 HALF = ("human_texts", "human_texts_se", "ai_texts", "ai_texts_se", "p")
 

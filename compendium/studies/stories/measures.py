@@ -14,8 +14,8 @@ from compendium.asking.sources import check_source
 from compendium.frame.files import read_utf8, sha256, write_csv_atomic
 from compendium.frame.paths import DATA, ROOT, from_root, shown
 from compendium.studies import stories
-from lib.studies.stories import StoriesError
-from lib.studies.stories_stages import Stage
+from compendium.studies.stories.data import StoriesError
+from compendium.studies.stories.stages import Stage
 from lib.text.creativity_index import DEPTH, LocalCorpus, dj_search, split
 from lib.text.ngram_model import NgramModel
 
@@ -27,7 +27,7 @@ INFINI_GRAM = "infini-gram"  # as a value of params/stories.yaml's `corpus`
 def collect(
     texts: pd.DataFrame, rng: np.random.Generator, *, source: str, sheet: str = "", mirror: str = ""
 ) -> Stage:
-    """Ratings by people (columns lib.studies.stories.RATINGS): the archive's, the simulated people's, or
+    """Ratings by people (columns compendium.studies.stories.data.RATINGS): the archive's, the simulated people's, or
     those of a sheet that the form exported (`sheet`, .xlsx or .csv)."""
     if check_source(source) == "archive":
         return Stage(stories.load_archive(mirror).ratings)
@@ -35,7 +35,7 @@ def collect(
         return Stage(stories.ratings_frame(_sheet(from_root(sheet)), texts))
     if source == "endpoint":
         raise StoriesError(
-            "no ratings yet: collect them with `python -m lib.survey serve --texts …/stories/texts.jsonl`, "
+            "no ratings yet: collect them with `python -m compendium.studies.stories.survey serve --texts …/stories/texts.jsonl`, "
             "export the sheet, and name it in params/live.yaml (stories: {ratings_sheet: …})"
         )
     return Stage(demo_ratings(texts, rng))
@@ -53,14 +53,14 @@ def _sheet(path) -> pd.DataFrame:
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise StoriesError(
             f"{shown(path)}: cannot be read as a sheet of ratings ({type(error).__name__}); it should be the "
-            ".xlsx or .csv that `python -m lib.survey export` writes"
+            ".xlsx or .csv that `python -m compendium.studies.stories.survey export` writes"
         ) from None
     return sheet.dropna(how="all")
 
 
 def demo_ratings(texts: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
     """The simulated people's ratings, through the sheet that the form would export."""
-    from lib.simulate.stories import demo_ratings as answers
+    from compendium.studies.stories.simulated import demo_ratings as answers
 
     by_story = stories.english(texts)
     rows = [
@@ -141,7 +141,7 @@ class SearchedCorpus:
 
 def demo_corpus(count: int) -> list[str]:
     """What the simulated web holds: stories by people and models that are not in the study."""
-    from lib.simulate.stories import AUTHORS, PEOPLE, write_story, writing_prompt
+    from compendium.studies.stories.simulated import AUTHORS, PEOPLE, write_story, writing_prompt
 
     authors = [PEOPLE, *AUTHORS]
     return [
@@ -162,7 +162,7 @@ def _behind(p) -> list[str]:
 
 
 def _measured(p, own, folder) -> pd.DataFrame:
-    from lib.studies.stories_metrics import compute_metrics  # torch and spaCy load only here
+    from compendium.studies.stories.metrics import compute_metrics  # torch and spaCy load only here
     from lib.text.perplexity import CausalModel
 
     corpus = reference(p)

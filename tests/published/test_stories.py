@@ -6,8 +6,8 @@ import yaml
 
 from compendium.frame.cells import contradictions, grid, published
 from compendium.frame.paths import DATA
-from lib.studies.stories import DIMENSIONS, LEVELS
-from lib.studies.stories_stages import dimensions
+from compendium.studies.stories.data import DIMENSIONS, LEVELS
+from compendium.studies.stories.stages import dimensions
 
 
 @pytest.fixture(scope="module")

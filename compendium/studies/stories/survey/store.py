@@ -11,8 +11,8 @@ from pathlib import Path
 import pandas as pd
 
 from compendium.frame.files import atomic_write, write_csv_atomic
-from lib.studies.stories import DIMENSIONS, HIGHEST, LANGUAGES, LOWEST, SHEET, TEXTS, check_texts
-from lib.survey import SurveyError
+from compendium.studies.stories.data import DIMENSIONS, HIGHEST, LANGUAGES, LOWEST, SHEET, TEXTS, check_texts
+from compendium.studies.stories.survey import SurveyError
 
 ADULT, OLDEST = 18, 110
 QUESTIONS = ("native_language", "gender", "age", "education", "experience")
@@ -165,7 +165,7 @@ class Store:
             database.execute("UPDATE sessions SET finished = 1, current = NULL WHERE token = ?", (token,))
 
     def sheet(self) -> pd.DataFrame:
-        """All ratings with the columns of the study's sheet (lib.studies.stories.SHEET), in the order they
+        """All ratings with the columns of the study's sheet (compendium.studies.stories.data.SHEET), in the order they
         came.
         """
         query = f"""

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 import uvicorn
 
-from lib.studies.stories import DIMENSIONS, TEXTS
-from lib.survey.app import create_app, open_store
+from compendium.studies.stories.data import DIMENSIONS, TEXTS
+from compendium.studies.stories.survey.app import create_app, open_store
 
 webdriver = pytest.importorskip(
     "selenium.webdriver", reason="selenium is not installed: pip install selenium"

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import pandas as pd
 
 from compendium.frame.params import study_params
-from lib.studies.stories import Stories, read_texts
-from lib.studies.stories_measures import demo_ratings, measure
-from lib.studies.stories_stages import demo_judgements, demo_texts
+from compendium.studies.stories.data import Stories, read_texts
+from compendium.studies.stories.measures import demo_ratings, measure
+from compendium.studies.stories.stages import demo_judgements, demo_texts
 
 
 def load(*, texts="", ratings=None, judgements=None, metrics=None, rng=None) -> Stories:
