@@ -15,19 +15,19 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from compendium.frame.params import study_params  # noqa: E402
-from lib.consistency import collapse  # noqa: E402
-from lib.resampling import bootstrap_weights  # noqa: E402
-from lib.spectral import two_sided  # noqa: E402
-from lib.studies.metanym import PER_ARCHETYPE, build_game  # noqa: E402
-from lib.studies.metanym_components import (
+from compendium.studies.metanym.components import (
     atom_table,
     components,
     factual_matrix,
     joint_intervals,
     joint_replicates,
 )
-from lib.studies.metanym_contest import leaderboard_intervals, line_up  # noqa: E402
-from lib.studies.metanym_stages import demo_ratings  # noqa: E402
+from compendium.studies.metanym.contest import leaderboard_intervals, line_up  # noqa: E402
+from compendium.studies.metanym.game import PER_ARCHETYPE, build_game  # noqa: E402
+from compendium.studies.metanym.stages import demo_ratings  # noqa: E402
+from lib.consistency import collapse  # noqa: E402
+from lib.resampling import bootstrap_weights  # noqa: E402
+from lib.spectral import two_sided  # noqa: E402
 
 B, SAMPLE = 1000, 20  # replicates; how many of them the slow peer works out (its time is scaled)
 

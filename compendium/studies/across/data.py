@@ -126,8 +126,8 @@ class Studies:
 
     @cached_property
     def metanym(self):
-        """`lib.studies.metanym.Game`, or None."""
-        from lib.studies.metanym_stages import load_game
+        """`compendium.studies.metanym.game.Game`, or None."""
+        from compendium.studies.metanym.stages import load_game
 
         if self.absent("game_ratings"):
             return None

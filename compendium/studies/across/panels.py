@@ -104,8 +104,8 @@ def _stories(studies) -> list[Panel]:
 
 
 def _metanym(studies) -> list[Panel]:
-    from lib.studies.metanym_components import factual_matrix
-    from lib.studies.metanym_limits import axis_matrix
+    from compendium.studies.metanym.components import factual_matrix
+    from compendium.studies.metanym.limits import axis_matrix
 
     game = studies.metanym
     if game is None:

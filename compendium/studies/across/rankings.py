@@ -144,8 +144,8 @@ def _dimensions(data, B, rng) -> Ranking:
 
 
 def _metanym(studies, B, rng) -> list[Ranking]:
-    from lib.studies.metanym_components import atom_table, factual_matrix
-    from lib.studies.metanym_contest import leaderboard, leaderboard_replicates
+    from compendium.studies.metanym.components import atom_table, factual_matrix
+    from compendium.studies.metanym.contest import leaderboard, leaderboard_replicates
 
     game = studies.metanym
     if game is None:

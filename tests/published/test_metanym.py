@@ -6,11 +6,7 @@ import pytest
 
 from compendium.frame.cells import grid, published
 from compendium.frame.params import study_params
-from lib.ranks import spearman
-from lib.resampling import percentile_interval
-from lib.spectral import atom_sums, resample, two_sided
-from lib.studies.metanym import build_game, check_game, generation_rating
-from lib.studies.metanym_components import (
+from compendium.studies.metanym.components import (
     anchored_cosine,
     atom_table,
     components,
@@ -18,10 +14,14 @@ from lib.studies.metanym_components import (
     factual_matrix,
     joint_intervals,
 )
-from lib.studies.metanym_contest import contest, leaderboard
-from lib.studies.metanym_external import correlation
-from lib.studies.metanym_limits import consensus_gap, consensus_judge
-from lib.studies.metanym_ratings import load_archive
+from compendium.studies.metanym.contest import contest, leaderboard
+from compendium.studies.metanym.external import correlation
+from compendium.studies.metanym.game import build_game, check_game, generation_rating
+from compendium.studies.metanym.limits import consensus_gap, consensus_judge
+from compendium.studies.metanym.ratings import load_archive
+from lib.ranks import spearman
+from lib.resampling import percentile_interval
+from lib.spectral import atom_sums, resample, two_sided
 
 P = study_params("metanym", "released")
 PRINTED = published("metanym")

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 from games import ANCHOR, PLAYERS, game, ratings
 
-from lib.studies.metanym import SUBJECTIVE, MetanymError, build_game
-from lib.studies.metanym_components import (
+from compendium.studies.metanym.components import (
     RATINGS,
     anchored_cosine,
     apart_weights,
@@ -21,7 +20,7 @@ from lib.studies.metanym_components import (
     joint_replicates,
     undefined,
 )
-from lib.studies.metanym_contest import (
+from compendium.studies.metanym.contest import (
     adjacent_resolved,
     ballast_table,
     contest,
@@ -34,6 +33,7 @@ from lib.studies.metanym_contest import (
     resolved_above,
     select_council,
 )
+from compendium.studies.metanym.game import SUBJECTIVE, MetanymError, build_game
 
 COUNCIL, BALLAST = ["ann", "bob", "cid"], ["fay", "eve"]
 

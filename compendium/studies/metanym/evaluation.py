@@ -14,7 +14,7 @@ import pandas as pd
 from compendium.asking.errors import InvalidReply
 from compendium.asking.json_text import extract_json
 from compendium.asking.replies import as_number, is_placeholder
-from lib.studies.metanym import CONTEXTS, KEYS, N_ARCHETYPES, PER_ARCHETYPE, SCORES
+from compendium.studies.metanym.game import CONTEXTS, KEYS, N_ARCHETYPES, PER_ARCHETYPE, SCORES
 
 JSON_KEYS = {
     "beauty": "beauty",
@@ -57,7 +57,7 @@ class Evaluation:
     disagreements: int = 0
 
     def rows(self, run: int, anchor: int, evaluator: str, target: str) -> pd.DataFrame:
-        """A tidy table (columns KEYS and SCORES of `lib.studies.metanym`), a row an archetype."""
+        """A tidy table (columns KEYS and SCORES of `compendium.studies.metanym.game`), a row an archetype."""
         frame = pd.DataFrame(self.scores, columns=list(SCORES[:-1]))
         frame["structure"] = self.structure
         frame["archetype"] = range(1, len(self.names) + 1)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from compendium.asking.errors import InvalidReply
-from lib.studies.metanym import MetanymError
-from lib.studies.metanym_evaluation import parse_batch, parse_evaluation
-from lib.studies.metanym_ratings import load_archive, oddities, read_folder, read_table
+from compendium.studies.metanym.evaluation import parse_batch, parse_evaluation
+from compendium.studies.metanym.game import MetanymError
+from compendium.studies.metanym.ratings import load_archive, oddities, read_folder, read_table
 
 ITEM = {
     "name": "A",

@@ -10,14 +10,14 @@ from compendium.asking.errors import InvalidReply
 from compendium.asking.simulated import metanym as simulated
 from compendium.asking.simulated.reply import RequestError
 from compendium.frame.params import study_params
-from lib.studies.metanym import MetanymError, build_game, check_game
-from lib.studies.metanym_components import components
-from lib.studies.metanym_evaluation import parse_evaluation
-from lib.studies.metanym_gpqa import score_replies
-from lib.studies.metanym_portfolio import check_portfolio, parse_portfolio
-from lib.studies.metanym_prompts import evaluation_prompt, generation_prompt
-from lib.studies.metanym_requests import judge_requests
-from lib.studies.metanym_stages import (
+from compendium.studies.metanym.ask import judge_requests
+from compendium.studies.metanym.components import components
+from compendium.studies.metanym.evaluation import parse_evaluation
+from compendium.studies.metanym.exam import score_replies
+from compendium.studies.metanym.game import MetanymError, build_game, check_game
+from compendium.studies.metanym.portfolio import check_portfolio, parse_portfolio
+from compendium.studies.metanym.prompts import evaluation_prompt, generation_prompt
+from compendium.studies.metanym.stages import (
     IN_PROCESS,
     demo_ratings,
     exam,

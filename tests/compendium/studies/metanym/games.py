@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from lib.studies.metanym import KEYS, SCORES, build_game
+from compendium.studies.metanym.game import KEYS, SCORES, build_game
 
 PLAYERS = ("ann", "bob", "cid", "dot", "eve", "fay")
 ANCHOR = "ann"

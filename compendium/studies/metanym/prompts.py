@@ -11,7 +11,7 @@ import yaml
 
 from compendium.frame.files import read_utf8
 from compendium.frame.paths import DATA, shown
-from lib.studies.metanym import MetanymError
+from compendium.studies.metanym.game import MetanymError
 
 FOLDER = DATA / "instruments" / "metanym"
 LETTERS = ("A", "B", "C", "D")

@@ -16,7 +16,7 @@ from compendium.asking.simulated.chance import Stream, digest, normal, uniform
 from compendium.asking.simulated.reply import Reply, RequestError, last_user_text, request_key
 from compendium.frame.files import read_yaml
 from compendium.frame.paths import DATA
-from lib.studies.metanym_portfolio import SLOT, match_domain, parse_portfolio, slot_key, words
+from compendium.studies.metanym.portfolio import SLOT, match_domain, parse_portfolio, slot_key, words
 
 GENERATION, ANCHORED, RAW = "# Make more of these.", "# Score this submission against", "# Score these."
 EXAM = "Answer the following multiple choice question"

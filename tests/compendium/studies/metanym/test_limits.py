@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from games import PLAYERS, game
 
-from lib.spectral import two_sided
-from lib.studies.metanym import SUBJECTIVE, MetanymError
-from lib.studies.metanym_components import components, factual_matrix
-from lib.studies.metanym_limits import (
+from compendium.studies.metanym.components import components, factual_matrix
+from compendium.studies.metanym.game import SUBJECTIVE, MetanymError
+from compendium.studies.metanym.limits import (
     authority,
     authority_total,
     axis_matrix,
@@ -24,6 +23,7 @@ from lib.studies.metanym_limits import (
     skewed_standing,
     vendor_left_out,
 )
+from lib.spectral import two_sided
 
 COUNCIL = ["ann", "bob", "cid"]
 

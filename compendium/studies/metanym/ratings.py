@@ -3,7 +3,7 @@ of ours.
 
 All give one tidy frame: columns run, anchor, evaluator, target, archetype, pc1 … pc5, beauty, intelligence,
 distinctness, length, structure; a row an archetype, by its position in the judge's block; NaN where the judge
-gave nothing. `lib.studies.metanym.build_game` makes the array. Columns are found by meaning, not by place.
+gave nothing. `compendium.studies.metanym.game.build_game` makes the array. Columns are found by meaning, not by place.
 """
 
 import difflib
@@ -17,8 +17,8 @@ import pandas as pd
 from compendium.asking.errors import InvalidReply
 from compendium.frame.archive import Archive
 from compendium.frame.paths import shown
-from lib.studies.metanym import KEYS, SCORES, MetanymError
-from lib.studies.metanym_evaluation import parse_evaluation
+from compendium.studies.metanym.evaluation import parse_evaluation
+from compendium.studies.metanym.game import KEYS, SCORES, MetanymError
 
 ALIASES = {
     "evaluator": ("evaluator", "judge", "rater"),

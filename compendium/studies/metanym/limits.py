@@ -9,12 +9,12 @@ planted truths.
 import numpy as np
 import pandas as pd
 
+from compendium.studies.metanym.components import components, factual_matrix, totals
+from compendium.studies.metanym.external import correlation
+from compendium.studies.metanym.game import LEAST_JUDGES, SUBJECTIVE, Game, MetanymError
 from lib import spectral
 from lib.numeric import average_ranks
 from lib.ranks import spearman
-from lib.studies.metanym import LEAST_JUDGES, SUBJECTIVE, Game, MetanymError
-from lib.studies.metanym_components import components, factual_matrix, totals
-from lib.studies.metanym_external import correlation
 
 
 def axis_matrix(game: Game, axis: str) -> np.ndarray:

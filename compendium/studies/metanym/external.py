@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from compendium.studies.metanym.game import MetanymError
 from lib.ranks import spearman
 from lib.resampling import bootstrap, bootstrap_indices, percentile_interval
 from lib.rounding import Printed
-from lib.studies.metanym import MetanymError
 
 # the quantities of Tables 9 and 11 as means of the four components (Appendix D.1)
 LADDER = {

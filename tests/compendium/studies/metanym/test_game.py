@@ -5,7 +5,14 @@ import pandas as pd
 import pytest
 from games import ANCHOR, PLAYERS, game, ratings
 
-from lib.studies.metanym import AXES, MetanymError, build_game, check_game, generation_rating, overall_scores
+from compendium.studies.metanym.game import (
+    AXES,
+    MetanymError,
+    build_game,
+    check_game,
+    generation_rating,
+    overall_scores,
+)
 
 
 def test_axes_and_their_labels():

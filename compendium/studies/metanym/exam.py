@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from lib.studies.metanym import MetanymError
-from lib.studies.metanym_prompts import LETTERS
+from compendium.studies.metanym.game import MetanymError
+from compendium.studies.metanym.prompts import LETTERS
 
 THINKING = re.compile(r"<think>.*?(?:</think>|\Z)", re.S)
 TERMINAL = re.compile(r"^\W*Answer\s*:\s*\$?\s*\(?\s*([A-D])\s*\)?\s*\$?\W*$", re.I)

@@ -4,9 +4,8 @@ import re
 
 import pytest
 
-from lib.simulate.metanym import models, write_portfolio
-from lib.studies.metanym import MetanymError
-from lib.studies.metanym_portfolio import (
+from compendium.studies.metanym.game import MetanymError
+from compendium.studies.metanym.portfolio import (
     check_portfolio,
     copied_templates,
     inflected,
@@ -16,7 +15,8 @@ from lib.studies.metanym_portfolio import (
     slot_key,
     substitution,
 )
-from lib.studies.metanym_prompts import generation_prompt
+from compendium.studies.metanym.prompts import generation_prompt
+from compendium.studies.metanym.simulated import models, write_portfolio
 
 
 def examples() -> str:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from compendium.studies.metanym.game import SUBJECTIVE, Game, MetanymError
 from lib import spectral
 from lib.consistency import collapse, consistency_from_moments, pair_moments, sweep_consistency
 from lib.resampling import bootstrap_weights, percentile_interval
-from lib.studies.metanym import SUBJECTIVE, Game, MetanymError
 
 COMPONENTS = ("GF", "GC", "EF", "EC")
 RATINGS = ("T", "E", "G", *COMPONENTS)

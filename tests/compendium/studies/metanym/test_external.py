@@ -6,8 +6,16 @@ import pytest
 from scipy import stats
 
 from compendium.frame.cells import grid, published
-from lib.studies.metanym import MetanymError
-from lib.studies.metanym_external import (
+from compendium.studies.metanym.exam import (
+    audit,
+    key_balance,
+    lenient_answer,
+    merge_stages,
+    score_replies,
+    shuffled_options,
+    strict_answer,
+)
+from compendium.studies.metanym.external import (
     all_combinations,
     bca_interval,
     composite,
@@ -20,15 +28,7 @@ from lib.studies.metanym_external import (
     regimes,
     rounding_range,
 )
-from lib.studies.metanym_gpqa import (
-    audit,
-    key_balance,
-    lenient_answer,
-    merge_stages,
-    score_replies,
-    shuffled_options,
-    strict_answer,
-)
+from compendium.studies.metanym.game import MetanymError
 
 
 def printed():

@@ -19,13 +19,13 @@ from compendium.asking.results import Reply
 from compendium.asking.study import ask_all
 from compendium.frame.files import write_text_atomic
 from compendium.frame.params import study_params
-from lib.studies.metanym import KEYS, SCORES, Game, MetanymError, build_game
-from lib.studies.metanym_components import check_scale
-from lib.studies.metanym_evaluation import parse_batch, parse_evaluation
-from lib.studies.metanym_gpqa import lenient_answer, merge_stages
-from lib.studies.metanym_portfolio import parse_portfolio
-from lib.studies.metanym_ratings import load_archive, read_table
-from lib.studies.metanym_requests import exam_requests, generation_requests, judge_requests, raw_requests
+from compendium.studies.metanym.ask import exam_requests, generation_requests, judge_requests, raw_requests
+from compendium.studies.metanym.components import check_scale
+from compendium.studies.metanym.evaluation import parse_batch, parse_evaluation
+from compendium.studies.metanym.exam import lenient_answer, merge_stages
+from compendium.studies.metanym.game import KEYS, SCORES, Game, MetanymError, build_game
+from compendium.studies.metanym.portfolio import parse_portfolio
+from compendium.studies.metanym.ratings import load_archive, read_table
 
 IN_PROCESS = "in process"
 USUAL_PORTFOLIO = "word " * 5000  # a portfolio of usual length, for estimates
@@ -85,7 +85,7 @@ def raw_pass(p, portfolios, *, source: str, profile: str = "demo", out="build/la
 
 
 def judge(p, portfolios, *, source: str, profile: str = "demo", out="build/lab", mirror: str = "") -> Stage:
-    """The anchored ratings, tidy (columns KEYS and SCORES of `lib.studies.metanym`), for every run and
+    """The anchored ratings, tidy (columns KEYS and SCORES of `compendium.studies.metanym.game`), for every run and
     anchor.
     """
     if source == "archive":
@@ -156,7 +156,7 @@ def exam_questions(n: int) -> list:
     """The demo's keyed test, n questions on its closed world (right option first); GPQA's own are not ours to
     give.
     """
-    from lib.simulate.metanym import questions  # the world belongs to the simulator
+    from compendium.studies.metanym.simulated import questions  # the world belongs to the simulator
 
     return questions(n)
 
@@ -228,7 +228,9 @@ def _ask(requests, label, parse, p, source, profile, out, every=None):
 
 
 def _in_process(request, parse, retries: int) -> Reply:
-    from lib.simulate.metanym import respond  # only a notebook run on its own needs the simulator
+    from compendium.studies.metanym.simulated import (
+        respond,  # only a notebook run on its own needs the simulator
+    )
 
     for attempt in range(retries + 1):
         text = respond(request.body(attempt)).text

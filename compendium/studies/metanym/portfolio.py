@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
-from lib.studies.metanym import N_ARCHETYPES, MetanymError
+from compendium.studies.metanym.game import N_ARCHETYPES, MetanymError
 
 N_CONTEXTS = 5
 CARRIED = 0.8  # least share of the template's fixed words that a mechanical form (a) carries over

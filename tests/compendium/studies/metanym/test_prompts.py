@@ -2,8 +2,8 @@
 
 import pytest
 
-from lib.studies.metanym import MetanymError
-from lib.studies.metanym_prompts import (
+from compendium.studies.metanym.game import MetanymError
+from compendium.studies.metanym.prompts import (
     evaluation_prompt,
     generation_prompt,
     gpqa_prompt,

@@ -8,10 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from lib import spectral
-from lib.resampling import bootstrap_weights
-from lib.studies.metanym import LEAST_JUDGES, Game, MetanymError
-from lib.studies.metanym_components import (
+from compendium.studies.metanym.components import (
     GAP_RANGE,
     MIN_SPREAD,
     RATINGS,
@@ -23,6 +20,9 @@ from lib.studies.metanym_components import (
     interval_frame,
     joint_replicates,
 )
+from compendium.studies.metanym.game import LEAST_JUDGES, Game, MetanymError
+from lib import spectral
+from lib.resampling import bootstrap_weights
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 import pandas as pd
 
 from compendium.asking.request import Request
-from lib.studies.metanym import MetanymError
-from lib.studies.metanym_gpqa import shuffled_options
-from lib.studies.metanym_prompts import evaluation_prompt, generation_prompt, gpqa_prompt, raw_prompt
+from compendium.studies.metanym.exam import shuffled_options
+from compendium.studies.metanym.game import MetanymError
+from compendium.studies.metanym.prompts import evaluation_prompt, generation_prompt, gpqa_prompt, raw_prompt
 
 
 def generation_requests(p) -> list[Request]:

@@ -14,11 +14,11 @@ from compendium.asking.simulated import metanym as simulated
 from compendium.asking.simulated.reply import Reply
 from compendium.frame.archive import ArchiveError
 from compendium.frame.params import study_params
+from compendium.studies.metanym.evaluation import JSON_KEYS
+from compendium.studies.metanym.game import SCORES, MetanymError
+from compendium.studies.metanym.ratings import read_table
+from compendium.studies.metanym.stages import demo_ratings, write_portfolios
 from lib.spectral import SpectralError
-from lib.studies.metanym import SCORES, MetanymError
-from lib.studies.metanym_evaluation import JSON_KEYS
-from lib.studies.metanym_ratings import read_table
-from lib.studies.metanym_stages import demo_ratings, write_portfolios
 
 RATED = (
     "03_factual",
