@@ -10,7 +10,7 @@ from compendium.asking.sources import budget_for, check_source, live_endpoint
 from compendium.frame import params
 from compendium.frame.params import ParamsError
 from compendium.studies import alienbench_stages, create_stages, metanym_stages
-from lib.studies.create_files import to_csv_frame
+from compendium.studies.create.tables import to_csv_frame
 
 KEY = "sk-canary-0123456789"
 

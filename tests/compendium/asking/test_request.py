@@ -15,7 +15,7 @@ from compendium.asking.request import Request, canonical_json, known
 from compendium.frame.params import study_params
 from compendium.studies import alienbench_requests, create_requests, worldmodels
 from compendium.studies.alienbench.data import KEYS
-from lib.connections import Query
+from compendium.studies.create.paths import Query
 
 MESSAGES = [{"role": "user", "content": "Describe it."}]
 

@@ -9,8 +9,7 @@ import pytest
 
 from compendium.asking.simulated import closed_world
 from compendium.frame.paths import DATA
-from lib.connections import Query, fault
-from lib.triples import (
+from compendium.studies.create.graph import (
     TripleError,
     TripleStore,
     build_queries,
@@ -23,6 +22,7 @@ from lib.triples import (
     load_wikidata,
     query_text,
 )
+from compendium.studies.create.paths import Query, fault
 
 TEAM = [
     ("Seb", "team", "Bulls"),
@@ -281,7 +281,7 @@ def test_the_shipped_world_hangs_together():
 def test_a_benchmark_from_an_extract_walks_facts_from_both_ends(tmp_path):
     from types import SimpleNamespace
 
-    from lib.studies.create_stages import draw_queries, open_store
+    from compendium.studies.create.stages import draw_queries, open_store
 
     people = {
         f"Q{i}": entity(f"Q{i}", f"P{i}", P54=[("Q90", "normal")], P19=[(f"Q{80 + i}", "normal")])

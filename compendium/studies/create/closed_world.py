@@ -1,6 +1,6 @@
 """The fictional world that ships as data/graphs: every fact in it is known, so truth can be decided.
 
-`python -m lib.simulate.closed_world` writes data/graphs/fictional.csv and relations.csv anew from the seed;
+`python -m compendium.studies.create.closed_world` writes data/graphs/fictional.csv and relations.csv anew from the seed;
 the test of this module checks that the shipped files are what it writes. Names are made of syllables and
 belong to nobody.
 """

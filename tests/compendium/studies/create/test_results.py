@@ -12,12 +12,12 @@ from compendium.asking.live import estimate_study
 from compendium.frame.params import study_params
 from compendium.studies import create_baselines, create_data
 from compendium.studies import create_validation as validation
-from lib.simulate.create import is_true
-from lib.studies.create import load_answers
-from lib.studies.create_browse import browse_page
-from lib.studies.create_files import to_csv_frame
-from lib.studies.create_scores import TextVectors, distinctiveness, path_sets, utilities
-from lib.studies.create_stages import demo
+from compendium.studies.create.answers import load_answers
+from compendium.studies.create.browse import browse_page
+from compendium.studies.create.scores import TextVectors, distinctiveness, path_sets, utilities
+from compendium.studies.create.simulated import is_true
+from compendium.studies.create.stages import demo
+from compendium.studies.create.tables import to_csv_frame
 
 NGRAMS = "char-ngrams"  # no network to load: these tests are about everything else
 
@@ -162,7 +162,7 @@ def test_baseline_replies_are_scored():
 
 
 def test_vectors_of_many_models_share_a_file(tmp_path):
-    from lib.studies.create_scores import load_vectors, save_vectors
+    from compendium.studies.create.scores import load_vectors, save_vectors
 
     both = {name: TextVectors.of(["a b", "c d"], NGRAMS) for name in ("x/y", "z")}
     save_vectors(tmp_path / "v.npz", both)

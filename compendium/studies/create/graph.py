@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from compendium.frame.paths import DATA, shown
-from lib.connections import Query
+from compendium.studies.create.paths import Query
 
 # The closed-world graph that ships.
 DEFAULT_GRAPH, DEFAULT_RELATIONS = DATA / "graphs" / "fictional.csv", DATA / "graphs" / "relations.csv"

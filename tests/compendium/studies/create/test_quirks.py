@@ -9,12 +9,12 @@ import shutil
 
 import numpy as np
 import pytest
-
-from lib.connections import path_key, read_path
-from lib.studies.create import CreateError, load_answers
-from lib.studies.create_records import column_name, read_records, source_of
-from lib.studies.create_stages import load_archive
 from tests.test_create_loader import PATHS, ROW, columns
+
+from compendium.studies.create.answers import CreateError, load_answers
+from compendium.studies.create.paths import path_key, read_path
+from compendium.studies.create.records import column_name, read_records, source_of
+from compendium.studies.create.stages import load_archive
 
 OTHER = {**ROW, "index": 5, "query": "Who?", "entity_a": "Ada", "entity_b": "Poet"}
 ROWS = [ROW, OTHER]

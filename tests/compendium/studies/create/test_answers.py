@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from lib.connections import parse_answer, path_key
-from lib.studies.create import CreateError, load_answers, path_strength
-from lib.studies.create_files import read_csv_frame, to_csv_frame
+from compendium.studies.create.answers import CreateError, load_answers, path_strength
+from compendium.studies.create.paths import parse_answer, path_key
+from compendium.studies.create.tables import read_csv_frame, to_csv_frame
 
 PATHS = [
     [["ada", "friend of", "bo"], ["bo", "occupation", "poet"]],

@@ -11,10 +11,8 @@ import pytest
 from compendium.asking.simulated import create as simulator
 from compendium.asking.simulated.reply import RequestError
 from compendium.frame.params import study_params
-from lib.connections import fault, parse_answer, path_key
-from lib.studies.create import PATH_COLUMNS
-from lib.studies.create_judging import read_class_sizes, read_factuality, specificity
-from lib.studies.create_requests import (
+from compendium.studies.create.answers import PATH_COLUMNS
+from compendium.studies.create.ask import (
     VARIATIONS,
     baseline_requests,
     generation_requests,
@@ -24,8 +22,10 @@ from lib.studies.create_requests import (
     rubric,
     writing_requests,
 )
-from lib.studies.create_stages import baselines, build_benchmark, demo, explore, in_process, judge
-from lib.triples import build_queries, classes
+from compendium.studies.create.graph import build_queries, classes
+from compendium.studies.create.judging import read_class_sizes, read_factuality, specificity
+from compendium.studies.create.paths import fault, parse_answer, path_key
+from compendium.studies.create.stages import baselines, build_benchmark, demo, explore, in_process, judge
 
 MODELS = list(simulator.traits()["models"])
 

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 
+from compendium.studies.create.ask import judge_requests
+from compendium.studies.create.judging import read_class_sizes, read_factuality, specificity
+from compendium.studies.create.scores import confusion_rates, path_sets, utilities
 from lib.agreement import krippendorff_alpha_interval
-from lib.studies.create_judging import read_class_sizes, read_factuality, specificity
-from lib.studies.create_requests import judge_requests
-from lib.studies.create_scores import confusion_rates, path_sets, utilities
 
 TRIPLE = ["head", "relation", "tail"]
 
@@ -18,7 +18,7 @@ def annotated_paths(judgements: pd.DataFrame, n: int, rng: np.random.Generator) 
     """`n` judged paths with the specificity that the judge and two simulated annotators give them: columns
     path, judge, annotator_1, annotator_2 (each the minimum over the triples that count, as
     `path_strength`)."""
-    from lib.simulate.create import annotate
+    from compendium.studies.create.simulated import annotate
 
     last = judgements.groupby("path")["triple"].transform("max")
     counting = judgements[(judgements["triple"] < last) | (last == 0)]
@@ -37,7 +37,7 @@ def annotated_paths(judgements: pd.DataFrame, n: int, rng: np.random.Generator) 
 def labelled_triples(judgements: pd.DataFrame, n: int, rng: np.random.Generator) -> pd.DataFrame:
     """`n` distinct judged triples with the label that the closed world gives: columns head, relation, tail,
     truth, verdict, size (the judge's estimate), specificity."""
-    from lib.simulate.create import is_true
+    from compendium.studies.create.simulated import is_true
 
     distinct = judgements.dropna(subset=["factual"]).drop_duplicates(TRIPLE)
     rows = distinct.iloc[np.sort(rng.choice(len(distinct), size=min(n, len(distinct)), replace=False))]
@@ -79,7 +79,7 @@ def other_judge(p, triples: pd.DataFrame, judge: str, ask) -> pd.DataFrame:
 
 def annotator_scores(triples: pd.DataFrame) -> np.ndarray:
     """Mean specificity score of the two simulated annotators for each triple."""
-    from lib.simulate.create import annotate
+    from compendium.studies.create.simulated import annotate
 
     return np.array(
         [[annotate(tuple(triple), who) for who in (0, 1)] for triple in triples[TRIPLE].to_numpy()]
@@ -89,7 +89,7 @@ def annotator_scores(triples: pd.DataFrame) -> np.ndarray:
 def true_utilities(data: SimpleNamespace, patience) -> pd.DataFrame:
     """Utilities by (source, query) as the closed world has them: every chain judged without error, same
     embeddings."""
-    from lib.simulate.create import is_true, true_strength
+    from compendium.studies.create.simulated import is_true, true_strength
 
     valid = data.paths["valid"].astype(bool)
     truth = data.paths.assign(
@@ -102,7 +102,7 @@ def true_utilities(data: SimpleNamespace, patience) -> pd.DataFrame:
 def rated_sets(truth: pd.Series, found: pd.Series, n: int, rng: np.random.Generator) -> pd.DataFrame:
     """`n` sets with the 1–5 ratings of two simulated annotators and the metric: truth and found are utilities
     by (source, query) at one patience. Columns metric, annotator_1, annotator_2, mean."""
-    from lib.simulate.create import rate_set
+    from compendium.studies.create.simulated import rate_set
 
     standing = (truth - truth.mean()) / truth.std()
     rows = np.sort(rng.choice(len(truth), size=min(n, len(truth)), replace=False))

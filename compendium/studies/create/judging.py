@@ -11,7 +11,7 @@ import numpy as np
 
 from compendium.asking.errors import InvalidReply
 from compendium.asking.json_text import extract_json
-from lib.connections import decode
+from compendium.studies.create.paths import decode
 
 # Class sizes up to which a triple still scores 5, 4, 3, 2. Not printed in the text; recovered from 6,507
 # pairs of estimate and score in the released files, which these limits separate without one exception.

@@ -15,12 +15,8 @@ from compendium.asking.results import Reply, StageResult
 from compendium.frame.archive import Archive
 from compendium.frame.params import study_params
 from compendium.frame.paths import from_root
-from lib.connections import Query, fault, parse_answer, path_key, path_text
-from lib.studies.create import PATH_COLUMNS, QUERY_COLUMNS, path_strength
-from lib.studies.create_files import read_csv_frame
-from lib.studies.create_judging import read_class_sizes, read_factuality, read_trace, specificity
-from lib.studies.create_records import CreateError
-from lib.studies.create_requests import (
+from compendium.studies.create.answers import PATH_COLUMNS, QUERY_COLUMNS, path_strength
+from compendium.studies.create.ask import (
     baseline_items,
     baseline_requests,
     follow_ups,
@@ -29,8 +25,18 @@ from lib.studies.create_requests import (
     trace_requests,
     writing_requests,
 )
-from lib.studies.create_stack import files_at, load_stack
-from lib.triples import DEFAULT_GRAPH, DEFAULT_RELATIONS, build_queries, classes, load_store
+from compendium.studies.create.graph import (
+    DEFAULT_GRAPH,
+    DEFAULT_RELATIONS,
+    build_queries,
+    classes,
+    load_store,
+)
+from compendium.studies.create.judging import read_class_sizes, read_factuality, read_trace, specificity
+from compendium.studies.create.paths import Query, fault, parse_answer, path_key, path_text
+from compendium.studies.create.records import CreateError
+from compendium.studies.create.stack import files_at, load_stack
+from compendium.studies.create.tables import read_csv_frame
 
 JUDGEMENT_COLUMNS = ["path", "triple", "head", "relation", "tail", "factual", "size", "specificity"]
 PATHS_EXPECTED = 15  # an answer, for the estimate of a live run: what the released answers hold
@@ -349,7 +355,9 @@ def asking(p, *, source: str, profile: str, out, ledger: str = "create"):
 
 def in_process(requests, label: str = "", **options) -> StageResult:
     """What `ask` gives in the demo, without server and ledger: for a notebook that is run on its own."""
-    from lib.simulate.create import respond  # only here and in the server is the simulator needed
+    from compendium.studies.create.simulated import (
+        respond,  # only here and in the server is the simulator needed
+    )
 
     return compendium.asking.study.in_process(respond, requests, **options)
 

@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from lib.divergent import DivergentError, aut_originality, dat_originality, rat_correct, read_glove, read_list
+from compendium.studies.create.divergent import (
+    DivergentError,
+    aut_originality,
+    dat_originality,
+    rat_correct,
+    read_glove,
+    read_list,
+)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import yaml
 
 from compendium.frame.cells import published
 from compendium.frame.paths import DATA
-from lib.studies.create import load_answers
+from compendium.studies.create.answers import load_answers
 
 
 @pytest.fixture(scope="module")

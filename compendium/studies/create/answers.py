@@ -16,7 +16,14 @@ import pandas as pd
 
 from compendium.asking.errors import InvalidReply
 from compendium.frame.paths import shown
-from lib.connections import (
+from compendium.studies.create.judging import (
+    read_class_sizes,
+    read_factuality,
+    read_flag,
+    read_number,
+    specificity,
+)
+from compendium.studies.create.paths import (
     Pairs,
     Query,
     clean_name,
@@ -28,8 +35,7 @@ from lib.connections import (
     read_path,
     read_triple,
 )
-from lib.studies.create_judging import read_class_sizes, read_factuality, read_flag, read_number, specificity
-from lib.studies.create_records import (
+from compendium.studies.create.records import (
     QUERY_KEYS,
     CreateError,
     by_triple,

@@ -6,8 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 
-from lib.studies.create_files import read_csv_frame
-from lib.studies.create_scores import (
+from compendium.studies.create.scores import (
     PathSets,
     TextVectors,
     distinctiveness,
@@ -15,6 +14,7 @@ from lib.studies.create_scores import (
     threshold_curve,
     utilities,
 )
+from compendium.studies.create.tables import read_csv_frame
 from lib.utility import PATIENCE
 
 # "[iterate]" as the demo names a source, "_variation_iterate" or "_iterate" as a file's name holds it.
@@ -36,7 +36,9 @@ def load(
     if judged:
         paths, asked = read_csv_frame(judged), pd.read_csv(queries)
     else:
-        from lib.studies.create_stages import demo  # only a notebook run on its own needs the simulator
+        from compendium.studies.create.stages import (
+            demo,  # only a notebook run on its own needs the simulator
+        )
 
         paths, asked = demo().judged, demo().asked
     valid = paths["valid"].astype(bool)
@@ -129,8 +131,8 @@ def definitions(data: SimpleNamespace, patience: float) -> pd.DataFrame:
     final triple too, `chain` takes strict chains only, `plain` discounts by γ^i, `scored` leaves empty
     queries out, `zero` gives them 0.
     """
-    from lib.connections import fault
-    from lib.studies.create import query_of
+    from compendium.studies.create.answers import query_of
+    from compendium.studies.create.paths import fault
 
     ends = {(row["source"], row["query"]): query_of(row) for _, row in data.queries.iterrows()}
     strict = [
@@ -163,8 +165,8 @@ def definitions(data: SimpleNamespace, patience: float) -> pd.DataFrame:
 def validity_rules(data: SimpleNamespace) -> pd.DataFrame:
     """How the flags of a file stand to the definition, by source: paths, flagged valid, and of those how many
     are chains, share entities between neighbours at least, and end as the query demands."""
-    from lib.connections import fault, path_key
-    from lib.studies.create import query_of
+    from compendium.studies.create.answers import query_of
+    from compendium.studies.create.paths import fault, path_key
 
     ends = {(row["source"], row["query"]): query_of(row) for _, row in data.queries.iterrows()}
     rows = []

@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lib.connections import PathError, Query, fault, normalise, parse_answer, path_key, path_text, read_triple
+from compendium.studies.create.paths import (
+    PathError,
+    Query,
+    fault,
+    normalise,
+    parse_answer,
+    path_key,
+    path_text,
+    read_triple,
+)
 
 QUERY = Query(0, "Ada", "occupation", "poet")
 GOOD = (("Ada", "friend of", "Bo"), ("Bo", "occupation", "poet"))

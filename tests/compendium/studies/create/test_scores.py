@@ -9,8 +9,8 @@ import pytest
 
 from compendium.asking.errors import InvalidReply
 from compendium.studies import create_scores as scores
-from lib.studies.create import PATH_COLUMNS
-from lib.studies.create_judging import (
+from compendium.studies.create.answers import PATH_COLUMNS
+from compendium.studies.create.judging import (
     SIZE_LIMITS,
     JudgementError,
     read_class_sizes,

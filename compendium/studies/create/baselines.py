@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from lib.divergent import aut_originality, dat_originality, rat_correct, read_list
-from lib.studies.create_scores import TextVectors
+from compendium.studies.create.divergent import aut_originality, dat_originality, rat_correct, read_list
+from compendium.studies.create.scores import TextVectors
 
 
 def score(replies: pd.DataFrame, model: str, cache=None) -> pd.DataFrame:

@@ -5,9 +5,9 @@ from pathlib import Path
 import pandas as pd
 
 from compendium.frame.paths import from_root, shown
-from lib.connections import normalise
-from lib.studies.create import load_answers
-from lib.studies.create_records import SUFFIXES, CreateError, source_of
+from compendium.studies.create.answers import load_answers
+from compendium.studies.create.paths import normalise
+from compendium.studies.create.records import SUFFIXES, CreateError, source_of
 
 
 def files_at(place) -> list:

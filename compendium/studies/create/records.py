@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from compendium.frame.paths import shown
-from lib.connections import Pairs, decode
+from compendium.studies.create.paths import Pairs, decode
 
 SUFFIXES = (".gz", ".bz2", ".jsonl", ".ndjson", ".json")
 PACKED = {b"\x1f\x8b": gzip.decompress, b"BZh": bz2.decompress}

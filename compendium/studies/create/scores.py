@@ -1,6 +1,6 @@
 """CREATE: from judged paths to the paper's numbers (sections 3, 6 and 7, appendices E and J).
 
-Everything here takes the table of paths of `lib.studies.create` (one or more sources stacked) and the vectors
+Everything here takes the table of paths of `compendium.studies.create.answers` (one or more sources stacked) and the vectors
 of their texts. Results are frames indexed by source; "survives" means structurally valid and factual in every
 triple.
 """

@@ -5,7 +5,7 @@ import json
 import pandas as pd
 
 from compendium.frame.paths import shown
-from lib.studies.create import CreateError
+from compendium.studies.create.answers import CreateError
 
 NUMBERS = ("factual", "share_factual", "n_factual_triples", "strength", "weakest", "nu")
 

@@ -6,7 +6,7 @@ import json
 from compendium.asking.request import Request, known
 from compendium.frame.files import read_yaml
 from compendium.frame.paths import DATA
-from lib.connections import Query
+from compendium.studies.create.paths import Query
 
 INSTRUMENTS = DATA / "instruments" / "create"
 VARIATIONS = ("original", "creative", "verbalized", "iterate", "resample")

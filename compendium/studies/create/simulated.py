@@ -16,9 +16,9 @@ from compendium.asking.simulated.chance import Stream, normal, uniform
 from compendium.asking.simulated.reply import Reply, RequestError, last_user_text, message_text, request_key
 from compendium.frame.files import read_yaml
 from compendium.frame.paths import DATA
-from lib.connections import Query
-from lib.studies.create_judging import specificity
-from lib.triples import TripleStore, chains, load_graph
+from compendium.studies.create.graph import TripleStore, chains, load_graph
+from compendium.studies.create.judging import specificity
+from compendium.studies.create.paths import Query
 
 START = re.compile(r'start entity: "(.+)"')
 TARGET = re.compile(r'last triple\'s relationship: "(.+)"\n- last triple\'s tail: "(.+)"')
