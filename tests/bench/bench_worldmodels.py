@@ -10,12 +10,12 @@ import time
 
 import numpy as np
 
-from lib.posg.brute import brute_force_score
-from lib.posg.match import compare
-from lib.posg.model import POSG, relabel
-from lib.posg.sandbox import isolation
-from lib.posg.scenarios import corpus
-from lib.simulate.posg_edits import four_bids
+from compendium.studies.worldmodels.posg.brute import brute_force_score
+from compendium.studies.worldmodels.posg.match import compare
+from compendium.studies.worldmodels.posg.model import POSG, relabel
+from compendium.studies.worldmodels.posg.sandbox import isolation
+from compendium.studies.worldmodels.posg.scenarios import corpus
+from compendium.studies.worldmodels.simulated.edits import four_bids
 
 
 def random_game(rng, states=12, ends=5, chance=0.3) -> POSG:
@@ -93,9 +93,9 @@ def main() -> int:
     import pandas as pd
 
     from compendium.frame.params import study_params
-    from lib.studies.worldmodels import generation_requests
-    from lib.studies.worldmodels_scores import match_table, structure_table
-    from lib.studies.worldmodels_stages import games_of, in_process, judge, semantic_table
+    from compendium.studies.worldmodels.ask import generation_requests
+    from compendium.studies.worldmodels.scores import match_table, structure_table
+    from compendium.studies.worldmodels.stages import games_of, in_process, judge, semantic_table
 
     p = SimpleNamespace(**study_params("worldmodels"))
     p.situations, p.cultures = [], []

@@ -136,8 +136,8 @@ class Studies:
     @cached_property
     def worldmodels(self):
         """First passes of the game track with lane1 and f1 against the reference (frame), or None."""
-        from lib.studies.worldmodels_scores import first_pass, match_table
-        from lib.studies.worldmodels_stages import load, read_table
+        from compendium.studies.worldmodels.scores import first_pass, match_table
+        from compendium.studies.worldmodels.stages import load, read_table
 
         if self.absent("candidates", "documents", "matches"):
             return None

@@ -131,10 +131,10 @@ def _metanym(studies) -> list[Panel]:
 def _worldmodels(studies) -> list[Panel]:
     game, found = studies.worldmodels, []
     if studies.profile == "demo":
-        from lib.posg.annotation import LABELS
-        from lib.posg.scenarios import tier
-        from lib.simulate.worldmodels import annotate
-        from lib.studies.worldmodels import features
+        from compendium.studies.worldmodels.ask import features
+        from compendium.studies.worldmodels.posg.annotation import LABELS
+        from compendium.studies.worldmodels.posg.scenarios import tier
+        from compendium.studies.worldmodels.simulated import annotate
 
         listed = [
             (case, name, label)
