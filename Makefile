@@ -64,13 +64,13 @@ JOBS    ?= 200
 
 .PHONY: book certificate verify-certificate tables-cluster
 book: $(READY)
-	@$(PYTHON) -m lib.book --profile "$(PROFILE)" --smoke "$(SMOKE)"
+	@$(PYTHON) -m compendium.reader.book --profile "$(PROFILE)" --smoke "$(SMOKE)"
 
 certificate: $(READY)
-	@$(PYTHON) -m lib.certificate write --profile "$(PROFILE)" --smoke "$(SMOKE)" --checker "$(CHECKER)"
+	@$(PYTHON) -m compendium.reader.certificate write --profile "$(PROFILE)" --smoke "$(SMOKE)" --checker "$(CHECKER)"
 
 verify-certificate: $(READY)
-	@$(PYTHON) -m lib.certificate verify "$(FILE)" --cores "$(CORES)"
+	@$(PYTHON) -m compendium.reader.certificate verify "$(FILE)" --cores "$(CORES)"
 
 tables-cluster: $(READY)
 	@$(PYTHON) -m compendium.frame.run --profile "$(PROFILE)" --study "$(STUDY)" --smoke "$(SMOKE)" --cores "$(JOBS)" -- --profile "profiles/$(CLUSTER)" --configfile profiles/shards.yaml

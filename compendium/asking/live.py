@@ -1,7 +1,7 @@
 """Before a live run: what it would ask and cost, and whether it may start.
 
 `python -m compendium.asking.live --study alienbench` says so. A study takes part with `planned(p, out) -> {stage: requests}` in
-lib/studies/<study>_stages.py: every request its stages would make, with stand-ins of typical length for texts that
+compendium/studies/<study>_stages.py: every request its stages would make, with stand-ins of typical length for texts that
 are not written yet.
 """
 

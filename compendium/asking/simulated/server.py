@@ -151,7 +151,7 @@ def _announced(child, drain, errors, timeout_s) -> str:
 def _check_study(name):
     if name not in STUDIES or importlib.util.find_spec(f"compendium.asking.simulated.{name}") is None:
         raise ValueError(
-            f"no simulator lib/simulate/{name}.py for study {name!r}; studies: {', '.join(STUDIES)}"
+            f"no simulator compendium/asking/simulated/{name}.py for study {name!r}; studies: {', '.join(STUDIES)}"
         )
 
 

@@ -158,7 +158,10 @@ def test_no_key_of_the_environment_reaches_it(monkeypatch):
 
 
 def test_what_cannot_be_served_is_one_error():
-    with pytest.raises(ValueError, match="no simulator lib/simulate/weather.py"), serve("weather"):
+    with (
+        pytest.raises(ValueError, match="no simulator compendium/asking/simulated/weather.py"),
+        serve("weather"),
+    ):
         pass
     with pytest.raises(ValueError, match="no simulator"):
         app(("weather",))
@@ -234,7 +237,7 @@ def test_a_model_of_several_studies_is_answered_by_the_one_that_claims_the_quest
     [
         (["--faults", "3"], "rate is a share between 0 and 1, not 3.0"),
         (["--reply-faults", "nan"], "reply_rate is a share between 0 and 1, not nan"),
-        (["--studies", "weather"], "no simulator lib/simulate/weather.py for study 'weather'"),
+        (["--studies", "weather"], "no simulator compendium/asking/simulated/weather.py for study 'weather'"),
         (["--studies", "../x"], "no simulator"),
         (["--studies", "margins"], "no simulator compendium/studies/alienbench/simulated/margins.py"),
         (["--port", "99999999"], "--port: "),

@@ -6,9 +6,9 @@ import re
 from collections import Counter
 
 from compendium.frame.paths import ROOT
-from lib.book.gather import Executed, source
-from lib.book.markup import anchor_of, esc, exhibit_title, link, pill
-from lib.book.numbers import Numbers, makers_html
+from compendium.reader.book.gather import Executed, source
+from compendium.reader.book.markup import anchor_of, esc, exhibit_title, link, pill
+from compendium.reader.book.numbers import Numbers, makers_html
 
 # fenced code, a markdown link or image [words](target "title"), inline code: whichever comes first
 PIECE = re.compile(

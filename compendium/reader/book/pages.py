@@ -7,11 +7,21 @@ from pathlib import Path
 from compendium.frame.cells import contradictions
 from compendium.frame.paths import ROOT
 from compendium.frame.report import PROFILE_NOTE
-from lib.book.gather import source
-from lib.book.markup import bar, counted, counts_line, esc, exhibit_title, link, pill, raw, value_html
-from lib.book.mathml import mathml
-from lib.book.notebooks import Links
-from lib.book.numbers import Numbers, contradictions_source, exhibit_page
+from compendium.reader.book.gather import source
+from compendium.reader.book.markup import (
+    bar,
+    counted,
+    counts_line,
+    esc,
+    exhibit_title,
+    link,
+    pill,
+    raw,
+    value_html,
+)
+from compendium.reader.book.mathml import mathml
+from compendium.reader.book.notebooks import Links
+from compendium.reader.book.numbers import Numbers, contradictions_source, exhibit_page
 
 TABLE = re.compile(r"<figure class='table'>.*?</figure>", re.S)
 # what of Markdown stands inside a sentence: code, a formula, a link, emphasis

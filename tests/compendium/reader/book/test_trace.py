@@ -4,10 +4,10 @@ links.
 
 import pytest
 
-from lib.book.api import Library
-from lib.book.notebooks import Links
-from lib.book.reference import docstring_html
-from lib.book.trace import Trace
+from compendium.reader.book.api import Library
+from compendium.reader.book.notebooks import Links
+from compendium.reader.book.reference import docstring_html
+from compendium.reader.book.trace import Trace
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import builtins
 from collections import deque
 from dataclasses import dataclass, field
 
-from lib.book.api import Library
+from compendium.reader.book.api import Library
 
 # Methods that put numbers down, the page's own and the audits' (compendium.frame.recount.Recount): which arguments are the
 # address.

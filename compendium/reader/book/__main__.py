@@ -1,4 +1,4 @@
-"""`python -m lib.book --profile demo`: build the book of a finished run. What `make book` calls."""
+"""`python -m compendium.reader.book --profile demo`: build the book of a finished run. What `make book` calls."""
 
 import argparse
 import sys
@@ -6,7 +6,7 @@ import time
 
 from compendium.frame.params import PROFILES, run_folder
 from compendium.frame.paths import shown
-from lib.book.gather import gather
+from compendium.reader.book.gather import gather
 
 
 def main(arguments=None) -> int:
@@ -22,7 +22,7 @@ def main(arguments=None) -> int:
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    from lib.book.site import build  # after the check: Sphinx is slow to import
+    from compendium.reader.book.site import build  # after the check: Sphinx is slow to import
 
     built = build(run)
     for line in built.warnings:

@@ -11,9 +11,9 @@ from compendium.frame.files import write_csv_atomic
 from compendium.frame.paths import ROOT
 from compendium.frame.tables import Table, write_table
 from compendium.frame.verify import main as verify
-from lib.book.api import Library
-from lib.book.gather import gather
-from lib.book.site import build
+from compendium.reader.book.api import Library
+from compendium.reader.book.gather import gather
+from compendium.reader.book.site import build
 
 LIBRARY = ("agreement.py", "numeric.py", "resampling.py", "models/__init__.py", "models/request.py")
 

@@ -1,4 +1,4 @@
-"""The book: one static site of a finished run (`python -m lib.book --profile demo`, or `make book`).
+"""The book: one static site of a finished run (`python -m compendium.reader.book --profile demo`, or `make book`).
 
 `gather` reads the run, `trace` finds the `lib` functions behind each number, `pages` and its neighbours
 write the pages' sources, and `site` lets Sphinx with MyST-NB (Jupyter Book's own engine) turn them into

@@ -1,7 +1,7 @@
 """A certificate of a run, after CODECHECK: what was made, from what, where, and how the printed numbers came out.
 
-    python -m lib.certificate write --profile released       build/released/certificate/ and its zip
-    python -m lib.certificate verify build/released/certificate-released.zip
+    python -m compendium.reader.certificate write --profile released       build/released/certificate/ and its zip
+    python -m compendium.reader.certificate verify build/released/certificate-released.zip
                                                              re-runs the chain afresh and says what changed
 
 It covers the studies of which the run's folder holds every notebook executed, and names those it does not cover.
@@ -25,8 +25,8 @@ from compendium.frame.compare import Change, compare
 from compendium.frame.files import sha256, write_text_atomic
 from compendium.frame.params import PROFILES, is_small, run_folder
 from compendium.frame.paths import ROOT, figures_folder, from_root, shown
-from lib.certificate_facts import CertificateError, facts_of
-from lib.certificate_page import crate, page, pdf
+from compendium.reader.certificate.facts import CertificateError, facts_of
+from compendium.reader.certificate.page import crate, page, pdf
 
 NAME = "codecheck.yml"
 WHOLE = ("manifest", "run", "verdicts", "code", "parameters", "environment", "machine", "archives")
@@ -199,7 +199,9 @@ def _word(value) -> str:
 
 
 def main(arguments=None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m lib.certificate", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m compendium.reader.certificate", description=__doc__.splitlines()[0]
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     writing = commands.add_parser("write", help="certify a finished run")
     writing.add_argument("--profile", default="demo", choices=PROFILES)

@@ -13,9 +13,9 @@ from compendium.frame.cells import contradictions
 from compendium.frame.report import MEANING, PROFILE_NOTE, computed_text, printed_text
 from compendium.frame.tables import number
 from compendium.frame.verify import STATUSES
-from lib.book.api import Library
-from lib.book.gather import Run
-from lib.book.markup import (
+from compendium.reader.book.api import Library
+from compendium.reader.book.gather import Run
+from compendium.reader.book.markup import (
     anchor_of,
     bar,
     counts_line,
@@ -29,7 +29,7 @@ from lib.book.markup import (
     soft,
     value_html,
 )
-from lib.book.trace import Trace
+from compendium.reader.book.trace import Trace
 
 
 @dataclass

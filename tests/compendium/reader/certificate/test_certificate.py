@@ -17,8 +17,8 @@ from small_project import BASE, PAGE, small_project, write_notebook
 from compendium.frame.compare import compare, in_words, moved
 from compendium.frame.files import sha256
 from compendium.frame.paths import ROOT
-from lib.certificate import opened, read
-from lib.certificate_facts import CertificateError
+from compendium.reader.certificate import opened, read
+from compendium.reader.certificate.facts import CertificateError
 
 CODE = (
     'import matplotlib\nmatplotlib.use("agg")\nimport matplotlib.pyplot as plt\n'
@@ -57,7 +57,7 @@ def project(tmp_path_factory):
     )
     said = run(
         folder,
-        "lib.certificate",
+        "compendium.reader.certificate",
         "write",
         "--profile",
         "released",
@@ -133,13 +133,13 @@ def test_the_bundle_is_an_ro_crate(project, tmp_path, facts):
 
 def test_a_rerun_confirms_and_a_change_is_named(project):
     bundle = "build/released/certificate-released.zip"
-    same = run(project, "lib.certificate", "verify", bundle)
+    same = run(project, "compendium.reader.certificate", "verify", bundle)
     assert same.returncode == 0, same.stdout + same.stderr
     assert same.stdout.splitlines()[-1] == "6 of 6 exhibits equal: the run is confirmed"
 
     (project / "params/alienbench.yaml").write_text("seed: 3\n")
     try:
-        changed = run(project, "lib.certificate", "verify", bundle)
+        changed = run(project, "compendium.reader.certificate", "verify", bundle)
     finally:
         (project / "params/alienbench.yaml").write_text("seed: 1\n")
     assert changed.returncode == 1
@@ -178,7 +178,7 @@ def test_a_certificate_that_was_altered_is_refused(project, tmp_path):
     ],
 )
 def test_bad_input_is_one_line(project, arguments, message):
-    said = run(project, "lib.certificate", *arguments)
+    said = run(project, "compendium.reader.certificate", *arguments)
     assert said.returncode == 2 and said.stderr.startswith(message) and said.stderr.count("\n") == 1
 
 

@@ -10,9 +10,9 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-from lib.book.api import Function, Library, Module
-from lib.book.markup import anchor_of, esc, exhibit_title, folded, link, raw
-from lib.book.numbers import Numbers
+from compendium.reader.book.api import Function, Library, Module
+from compendium.reader.book.markup import anchor_of, esc, exhibit_title, folded, link, raw
+from compendium.reader.book.numbers import Numbers
 
 LEXER, FORMATTER = PythonLexer(), HtmlFormatter(nowrap=True)
 SECTION = re.compile(r"^([A-Z][\w ]+)\n-{3,}$", re.M)

@@ -11,13 +11,19 @@ from pathlib import Path
 
 from compendium.frame.files import write_text_atomic
 from compendium.frame.paths import ROOT
-from lib.book import pages
-from lib.book.api import Library
-from lib.book.gather import Run
-from lib.book.notebooks import Links, notebook_page, notebook_source
-from lib.book.numbers import Numbers, exhibit_page, exhibit_source, verification_script, verification_source
-from lib.book.quick import TEMPLATES
-from lib.book.reference import index_source, module_source
+from compendium.reader.book import pages
+from compendium.reader.book.api import Library
+from compendium.reader.book.gather import Run
+from compendium.reader.book.notebooks import Links, notebook_page, notebook_source
+from compendium.reader.book.numbers import (
+    Numbers,
+    exhibit_page,
+    exhibit_source,
+    verification_script,
+    verification_source,
+)
+from compendium.reader.book.quick import TEMPLATES
+from compendium.reader.book.reference import index_source, module_source
 
 STATIC = Path(__file__).parent / "static"
 
@@ -191,7 +197,7 @@ def configuration(title: str) -> dict:
         "html_title": title,
         "author": "",
         "language": "en",
-        "extensions": ["myst_nb", "lib.book.mathml", "lib.book.quick"],
+        "extensions": ["myst_nb", "compendium.reader.book.mathml", "compendium.reader.book.quick"],
         "templates_path": [str(TEMPLATES)],
         "html_math_renderer": "mathml",
         "nb_execution_mode": "off",
@@ -201,7 +207,7 @@ def configuration(title: str) -> dict:
         "nb_code_prompt_hide": "Hide the code",
         "myst_enable_extensions": ["dollarmath", "amsmath"],
         "myst_heading_anchors": 4,
-        "myst_heading_slug_func": "lib.book.site.slug",
+        "myst_heading_slug_func": "compendium.reader.book.site.slug",
         "myst_dmath_double_inline": True,
         "html_theme": "sphinx_book_theme",
         "html_static_path": ["_static"],

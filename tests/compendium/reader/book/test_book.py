@@ -7,11 +7,11 @@ from urllib.parse import unquote, urljoin, urlsplit
 import pytest
 
 from compendium.frame.paths import ROOT
-from lib.book.gather import BookError, gather, study_facts
-from lib.book.numbers import Numbers
-from lib.book.pages import _question
-from lib.book.reference import first_sentence
-from lib.book.site import Sources, build
+from compendium.reader.book.gather import BookError, gather, study_facts
+from compendium.reader.book.numbers import Numbers
+from compendium.reader.book.pages import _question
+from compendium.reader.book.reference import first_sentence
+from compendium.reader.book.site import Sources, build
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*sphinx_book_theme.*")  # it calls what Sphinx will remove
 

@@ -1,0 +1,1 @@
+"""What a reader gets of a finished run: the book and the certificate."""

@@ -1,0 +1,1 @@
+"""Certificates of a run: written, and checked by running everything again."""
