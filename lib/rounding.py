@@ -16,8 +16,6 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from compendium.frame.cells import agreement
-
 # Decimal fractions have no exact binary form; a unit's billionth keeps the closed ranges closed.
 SLACK = 1e-9
 MOST_ORDERINGS = 20_000
@@ -43,74 +41,6 @@ class Printed(NamedTuple):
     def nearest(self, printed) -> float:
         """The number in [lo, hi] that is nearest to `printed`."""
         return float(np.clip(printed, self.lo, self.hi))
-
-
-class Recount:
-    """Numbers recomputed from printed ones, each put on the page at its printed address and compared there.
-
-    Parameters
-    ----------
-    page : a `compendium.frame.page.Page`; every `put` becomes its `derived` cell.
-    printed : the study's published numbers, as `compendium.frame.cells.published` gives them.
-    """
-
-    def __init__(self, page, printed: pd.DataFrame):
-        self.page, self.printed = page, printed
-        self._at = printed.set_index(["exhibit", "row", "column"])
-        self._rows = []
-
-    def put(self, exhibit, row, column, value, *, lo=None, hi=None, note=""):
-        """Put one recomputed number. Raises AuditError where the paper prints none at that address."""
-        key = (exhibit, str(row), str(column))
-        if key not in self._at.index:
-            raise AuditError(f"nothing is printed at {exhibit}[{row}, {column}]; put what the paper prints")
-        line = self._at.loc[key]
-        self.page.derived(*key, value, lo=lo, hi=hi, note=note)
-        found = {
-            name: np.nan if bound is None else float(bound)
-            for name, bound in (("value", value), ("lo", lo), ("hi", hi))
-        }
-        verdict = "contradicts" if agreement(line, found) == "differs" else "agrees"
-        decimals = int(line["decimals"])
-        units = float(units_off(found["value"], line["value"], decimals))
-        self._rows.append([*key, line["value"], found["value"], decimals, line["kind"], units, verdict, note])
-
-    def put_table(self, exhibit, frame: pd.DataFrame, note=""):
-        """Put a whole table: index = rows, columns = columns."""
-        for row in frame.index:
-            for column in frame.columns:
-                self.put(exhibit, row, column, frame.at[row, column], note=note)
-
-    def put_same(self, row, column, value, *, exhibits=None, note=""):
-        """Put one number wherever it is printed under this row and column (or in `exhibits` alone)."""
-        places = self.printed[(self.printed["row"] == row) & (self.printed["column"] == column)]["exhibit"]
-        chosen = [name for name in places if exhibits is None or name in exhibits]
-        if not chosen:
-            raise AuditError(f"nothing is printed at [{row}, {column}] of any exhibit; give what is printed")
-        for exhibit in chosen:
-            self.put(exhibit, row, column, value, note=note)
-
-    def comparison(self) -> pd.DataFrame:
-        """What was put so far, a line each; `units`: printed minus recomputed in units of the last digit."""
-        columns = [
-            "exhibit",
-            "row",
-            "column",
-            "printed",
-            "recomputed",
-            "decimals",
-            "kind",
-            "units",
-            "verdict",
-            "note",
-        ]
-        return pd.DataFrame(self._rows, columns=columns)
-
-    def rest(self) -> pd.DataFrame:
-        """The printed numbers that were not recomputed."""
-        done = {tuple(row[:3]) for row in self._rows}
-        keys = self.printed[["exhibit", "row", "column"]].apply(tuple, axis=1)
-        return self.printed[~keys.isin(done)]
 
 
 def printed_range(value, decimals):

@@ -6,14 +6,18 @@ import shutil
 from compendium.frame.paths import ROOT
 
 BASE = 'profile = "demo"\nout = "build/lab"\n'
-PAGE = 'from compendium.frame.page import Page\npage = Page("alienbench", "{name}", profile=profile, out=out)\n{code}\npage.close()'
+PAGE = (
+    "from compendium.frame.page import Page\n"
+    'page = Page("alienbench", "{name}", profile=profile, out=out)\n{code}\npage.close()'
+)
 COLUMNS = "study,exhibit,row,column,value,lo,hi,decimals,note,place,kind,tolerance,archive\n"
 
 
 def small_project(folder, params: dict, printed: str = "", files=()):
     """Make it in `folder`: `params` {study: text of its YAML}, `printed` the rows of data/published/alienbench.csv,
     `files` what else to copy from this project's top."""
-    shutil.copytree(ROOT / "lib", folder / "lib", ignore=shutil.ignore_patterns("__pycache__"))
+    for room in ("lib", "compendium"):
+        shutil.copytree(ROOT / room, folder / room, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("Snakefile", *files):
         shutil.copy(ROOT / name, folder)
     for name in ("params", "data/published", *(f"notebooks/{study}" for study in params)):

@@ -1,7 +1,7 @@
 """Before a live run: what it would ask and cost, and whether it may start.
 
 `python -m compendium.asking.live --study alienbench` says so. A study takes part with `planned(p, out) -> {stage: requests}` in
-compendium/studies/<study>_stages.py: every request its stages would make, with stand-ins of typical length for texts that
+compendium/studies/<study>/stages.py: every request its stages would make, with stand-ins of typical length for texts that
 are not written yet.
 """
 
@@ -69,7 +69,7 @@ def live_studies(study: str) -> list[str]:
 
 def _planner(study: str):
     """The study's `planned`, or None where it has no stages that can be asked live."""
-    name = f"compendium.studies.{study}_stages"
+    name = f"compendium.studies.{study}.stages"
     return getattr(importlib.import_module(name), "planned", None) if importlib.util.find_spec(name) else None
 
 

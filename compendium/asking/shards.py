@@ -188,9 +188,10 @@ def run_notebook(notebook: Path, values: dict, folder: Path, shard: Shard, stage
     """
     import matplotlib
 
-    import compendium.asking
+    import compendium.asking.study
     import compendium.frame.page
-    from compendium.asking.stage import run_stage
+
+    run_stage = compendium.asking.study.run_stage
 
     counted, held = itertools.count(1), contextlib.ExitStack()
 
@@ -201,7 +202,7 @@ def run_notebook(notebook: Path, values: dict, folder: Path, shard: Shard, stage
         ask_share(requests, endpoint, ledger, folder=folder, shard=shard, **options)
         raise Asked
 
-    compendium.asking.run_stage = take
+    compendium.asking.study.run_stage = take
     for name in (
         "close",
         "save_csv",

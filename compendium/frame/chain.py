@@ -31,6 +31,7 @@ METADATA = {  # what a notebook may say of itself, as params/types.yaml says it 
     "data": LIST,
     "profiles": {**LIST, "of": {"one_of": PROFILES}},
 }
+ROOMS = ("lib", "compendium")  # the packages whose modules make a notebook stale
 FRAME_NAMES = ("profile", "out", "source", "mirror", "cells")  # parameters that the runner itself supplies
 
 
@@ -290,7 +291,7 @@ def _imports(source: str, where: str) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
             found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
     packages = {".".join(name.split(".")[:i]) for name in found for i in range(1, len(name.split(".")))}
-    return {name for name in found | packages if name == "lib" or name.startswith("lib.")}
+    return {name for name in found | packages if name.split(".")[0] in ROOMS}
 
 
 def _module_path(name: str) -> Path | None:

@@ -9,13 +9,10 @@ covers it. So one number a start suffices, the longest match from there on, and 
 largest L add nothing.
 """
 
-import json
 import re
-from pathlib import Path
 
 import numpy as np
 
-from compendium.frame.files import read_utf8, write_text_atomic
 from lib.text import TextError
 from lib.text.suffix_array import END, PAD, SuffixArray
 
@@ -120,41 +117,6 @@ class LocalCorpus:
         if not vocabulary:
             raise NoWords("the reference corpus holds no words")
         return cls(vocabulary, SuffixArray.build(np.concatenate(parts), depth))
-
-    @classmethod
-    def build_folder(cls, folder, *, depth: int = DEPTH) -> "LocalCorpus":
-        """Index all .txt files below a folder, in the order of their names.
-
-        Raises TextError where there are none, none holds a word, or one is not UTF-8.
-        """
-        paths = sorted(Path(folder).rglob("*.txt"))
-        if not paths:
-            raise TextError(f"{folder}: no .txt files to index as a reference corpus")
-        try:
-            return cls.build(
-                (read_utf8(path, TextError, "a text of the corpus") for path in paths), depth=depth
-            )
-        except NoWords:
-            raise NoWords(f"{folder}: its .txt files hold no words; a reference corpus needs some") from None
-
-    def save(self, folder) -> Path:
-        """Write vocabulary and index into `folder` and return it."""
-        folder = self.index.save(folder)
-        content = {"depth": self.index.depth, "words": list(self.vocabulary)}
-        write_text_atomic(folder / "vocabulary.json", json.dumps(content, ensure_ascii=False))
-        return folder
-
-    @classmethod
-    def load(cls, folder) -> "LocalCorpus":
-        """Open a saved corpus; the index stays on disk. Raises TextError where the folder holds none."""
-        try:
-            content = json.loads((Path(folder) / "vocabulary.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise TextError(
-                f"{folder}: no reference corpus here ({type(error).__name__}); build and save one"
-            ) from None
-        vocabulary = {word: number for number, word in enumerate(content["words"], 1)}
-        return cls(vocabulary, SuffixArray.load(folder, content["depth"]))
 
     def __len__(self):
         return len(self.index.tokens)

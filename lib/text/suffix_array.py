@@ -5,11 +5,8 @@ Built by prefix doubling (Manber and Myers 1993) with NumPy sorts. At rest it ta
 for the word and an int32 for its place in the order, and both are read from disk as they are needed.
 """
 
-from pathlib import Path
-
 import numpy as np
 
-from compendium.frame.files import atomic_write
 from lib.text import TextError
 
 PAD = -1  # beyond the end of corpus or query; smaller than any word, and equal to no word
@@ -46,25 +43,6 @@ class SuffixArray:
         if depth < 1:
             raise TextError(f"depth should be at least 1, got {depth}")
         return cls(tokens, _sorted_suffixes(tokens, depth), depth)
-
-    def save(self, folder) -> Path:
-        """Write the two arrays into `folder` (tokens.npy, order.npy), each whole or not at all."""
-        folder = Path(folder)
-        for name, array in (("tokens", self.tokens), ("order", self.order)):
-            with atomic_write(folder / f"{name}.npy", suffix=".npy") as temporary:
-                np.save(temporary, array)
-        return folder
-
-    @classmethod
-    def load(cls, folder, depth: int) -> "SuffixArray":
-        """Map the arrays of `folder` into memory (nothing is read before it is needed)."""
-        try:
-            arrays = [np.load(Path(folder) / f"{name}.npy", mmap_mode="r") for name in ("tokens", "order")]
-        except OSError as error:
-            raise TextError(
-                f"{folder}: no suffix array here ({error.strerror or error}); build one first"
-            ) from None
-        return cls(*arrays, depth)
 
     @property
     def bytes_per_token(self) -> float:

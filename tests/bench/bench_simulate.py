@@ -18,8 +18,8 @@ import psutil
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from compendium.asking.simulated import alienbench as simulator  # noqa: E402
 from compendium.asking.simulated.server import serve  # noqa: E402
+from compendium.studies.alienbench import simulated as simulator  # noqa: E402
 from compendium.studies.alienbench.ask import judge_prompt  # noqa: E402
 
 CALLS, CONNECTIONS = 2400, 16

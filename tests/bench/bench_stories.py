@@ -22,6 +22,7 @@ import numpy as np
 
 from compendium.frame.archive import MIRROR_VARIABLE
 from compendium.frame.paths import ROOT
+from compendium.studies.stories.corpus import load, save
 from compendium.studies.stories.data import load_archive
 from compendium.studies.stories.metrics import compute_metrics, semantic
 from compendium.studies.stories.simulated import AUTHORS, PEOPLE, write_story, writing_prompt
@@ -65,7 +66,7 @@ def bench_index(size):
     index = SuffixArray.build(tokens)
     built = time.perf_counter() - began
     with tempfile.TemporaryDirectory() as folder:
-        corpus = LocalCorpus({}, SuffixArray.load(index.save(folder), index.depth))
+        corpus = load(save(LocalCorpus({}, index), folder))
         creativity_index(
             corpus.index.longest_matches(text, LONGEST)
         )  # the pages are in memory, as the peer's are

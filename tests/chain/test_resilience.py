@@ -38,7 +38,7 @@ MADE = (
 def project(tmp_path_factory):
     """This project, its first two AlienBench notebooks, and a live profile that asks a local server."""
     folder = tmp_path_factory.mktemp("live")
-    for name in ("lib", "params", "data/instruments", "data/published", "data/simulated"):
+    for name in ("lib", "compendium", "params", "data/instruments", "data/published", "data/simulated"):
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "Snakefile", folder)

@@ -7,10 +7,10 @@ import subprocess
 import sys
 
 import pytest
-from one_node import one_node, reason
-from small_project import PAGE, small_project, write_notebook
 
 from compendium.frame.paths import ROOT
+from tests.chain.one_node import one_node, reason
+from tests.small_project import PAGE, small_project, write_notebook
 
 CODE = (
     "import pandas as pd\n"

@@ -10,7 +10,8 @@ import time
 
 import psutil
 import pytest
-from small_project import PAGE, small_project, write_notebook
+
+from tests.small_project import PAGE, small_project, write_notebook
 
 SLOW = "import pathlib, time\npathlib.Path('{started}').write_text('')\ntime.sleep(300)"
 

@@ -5,13 +5,13 @@ from itertools import permutations, product
 import numpy as np
 import pandas as pd
 import pytest
-from compendium.frame.recount import Recount
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
 from compendium.frame.cells import read_cells
 from compendium.frame.page import Page
+from compendium.frame.recount import Recount
 from lib.rounding import (
     AuditError,
     Printed,

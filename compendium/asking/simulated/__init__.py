@@ -1,6 +1,6 @@
 """Simulated models behind an OpenAI-compatible endpoint, for the profile `demo` and for tests.
 
-A study takes part with a module `compendium.asking.simulated.<study>` that has
+A study takes part with a module `compendium.studies.<study>.simulated` that has
 
     models() -> list of the model names it answers for
     respond(request) -> Reply or str      request: the decoded body of POST /v1/chat/completions

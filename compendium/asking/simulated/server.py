@@ -52,7 +52,7 @@ def app(studies=("alienbench",), *, faults: Faults | None = None, log=None) -> S
 
     Parameters
     ----------
-    studies : names of modules compendium.asking.simulated.<name>, or objects with `models()` and `respond(request)`. A model
+    studies : names of modules compendium.studies.<name>.simulated, or objects with `models()` and `respond(request)`. A model
         that several of them know is answered by the first whose optional `claims(request)` does not say no.
     faults : what to disturb; None: nothing.
     log : path of an append-only log, one JSON line a request: key, model, seed, try (the client's count),
@@ -149,9 +149,9 @@ def _announced(child, drain, errors, timeout_s) -> str:
 
 
 def _check_study(name):
-    if name not in STUDIES or importlib.util.find_spec(f"compendium.asking.simulated.{name}") is None:
+    if name not in STUDIES or importlib.util.find_spec(f"compendium.studies.{name}.simulated") is None:
         raise ValueError(
-            f"no simulator compendium/asking/simulated/{name}.py for study {name!r}; studies: {', '.join(STUDIES)}"
+            f"no simulator compendium/studies/{name}/simulated.py for study {name!r}; studies: {', '.join(STUDIES)}"
         )
 
 
@@ -161,7 +161,7 @@ def _responders(studies) -> list:
     for study in chosen:
         if isinstance(study, str):
             _check_study(study)
-            study = importlib.import_module(f"compendium.asking.simulated.{study}")
+            study = importlib.import_module(f"compendium.studies.{study}.simulated")
         responders.append(study)
     return responders
 

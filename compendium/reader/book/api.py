@@ -7,9 +7,8 @@ import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
+from compendium.frame.chain import ROOMS
 from compendium.frame.paths import ROOT
-
-FOLDER = ROOT / "lib"
 
 
 @dataclass(frozen=True)
@@ -41,18 +40,19 @@ class Module:
 
     @property
     def page(self) -> str:
-        """The page's name in the book, without ending: `api/models/client`."""
-        return "api/" + "/".join(self.name.split(".")[1:] or ["index"])
+        """The page's name in the book, without ending: `api/compendium/asking/client`."""
+        place = self.name.replace(".", "/")
+        return f"api/{place}/index" if self.path.name == "__init__.py" else f"api/{place}"
 
 
 class Library:
-    """Every module of `lib`, and names to find its functions by."""
+    """Every module of the packages below `root`, and names to find their functions by."""
 
-    def __init__(self, folder: Path = FOLDER):
+    def __init__(self, root: Path = ROOT):
         self.modules, self.functions, self.methods, self._exports = {}, {}, {}, {}
-        for path in sorted(folder.rglob("*.py")):
-            if "__pycache__" not in path.parts and path.name != "__main__.py":
-                self._read(path, folder)
+        for path in (path for room in ROOMS for path in sorted((root / room).rglob("*.py"))):
+            if path.name != "__main__.py":
+                self._read(path, root)
 
     def find(self, name: str) -> str | None:
         """The full name of a public function or class, through re-exports of a package; None where there is
@@ -67,12 +67,12 @@ class Library:
         return None
 
     def link(self, name: str) -> str:
-        """`api/agreement.html#krippendorff_alpha`, from the root of the book."""
+        """`api/lib/agreement.html#krippendorff_alpha`, from the root of the book."""
         function = self.functions[name]
         return f"{self.modules[function.module].page}.html#{function.anchor}"
 
-    def _read(self, path: Path, folder: Path):
-        parts = ["lib", *path.relative_to(folder).with_suffix("").parts]
+    def _read(self, path: Path, root: Path):
+        parts = path.relative_to(root).with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         text = path.read_text(encoding="utf-8")
         tree = ast.parse(text)

@@ -5,6 +5,7 @@ import json
 import re
 from collections import Counter
 
+from compendium.frame.chain import ROOMS
 from compendium.frame.paths import ROOT
 from compendium.reader.book.gather import Executed, source
 from compendium.reader.book.markup import anchor_of, esc, exhibit_title, link, pill
@@ -96,12 +97,8 @@ class Links:
         """What stands in the book for a file of the project: a page, a copy, or nothing (None)."""
         if inside.startswith("notebooks/") and inside.endswith(".ipynb"):
             page = inside.removesuffix(".ipynb") + ".html"
-        elif inside.startswith("lib/") and inside.endswith(".py"):
-            page = (
-                "api/"
-                + inside.removeprefix("lib/").removesuffix(".py").replace("__init__", "index")
-                + ".html"
-            )
+        elif inside.split("/")[0] in ROOMS and inside.endswith(".py"):
+            page = "api/" + inside.removesuffix(".py").replace("__init__", "index") + ".html"
         elif inside.endswith(".md") and path.parent in (ROOT, ROOT / "docs"):
             page = f"about/{path.stem.lower()}.html"
         elif path.is_file():

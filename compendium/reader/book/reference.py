@@ -44,7 +44,8 @@ def index_source(library: Library, numbers: Numbers) -> str:
         if module.functions
     )
     return (
-        "# The library\n\nEvery estimator is a tested function of the package `lib`. The last column "
+        "# The library\n\nEvery estimator is a tested function of the package `lib`; `compendium` is "
+        "the machinery around them. The last column "
         "counts the numbers "
         "that rest on a module's functions, directly or on the way.\n\n"
         + raw(
@@ -78,7 +79,7 @@ def _entry(numbers: Numbers, function: Function, page: str, cells) -> str:
         f"<a class='here' id='{esc(function.anchor)}'></a><pre class='signature'>"
         f"{esc(function.signature)}</pre>"
         f"{docstring_html(function.doc)}{_uses(numbers, function, page, cells)}"
-        f"<details class='source'><summary>Source (lib/{esc(_file(numbers.library, function))}, line "
+        f"<details class='source'><summary>Source ({esc(_file(numbers.library, function))}, line "
         f"{function.line})"
         f"</summary><div class='highlight'><pre>{source}</pre></div></details>"
     )
@@ -107,7 +108,7 @@ def _some(links) -> str:
 
 def _file(library: Library, function: Function) -> str:
     path = library.modules[function.module].path
-    return "/".join(path.parts[path.parts.index("lib") + 1 :]) if "lib" in path.parts else path.name
+    return "/".join(path.parts[-len(function.module.split(".")) - (path.name == "__init__.py") :])
 
 
 def _paragraphs(text: str) -> str:

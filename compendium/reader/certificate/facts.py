@@ -21,7 +21,16 @@ from compendium.frame.paths import ROOT, STUDIES, figures_folder, shown
 from compendium.frame.verify import STATUSES
 
 VERSION = "https://codecheck.org.uk/spec/config/1.0/"
-CODE = ("lib", "notebooks", "params", "data", "Snakefile", "requirements.lock", "pyproject.toml")
+CODE = (
+    "lib",
+    "compendium",
+    "notebooks",
+    "params",
+    "data",
+    "Snakefile",
+    "requirements.lock",
+    "pyproject.toml",
+)
 
 
 class CertificateError(ValueError):

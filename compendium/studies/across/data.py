@@ -100,7 +100,7 @@ class Studies:
     @cached_property
     def alienbench(self):
         """`compendium.studies.alienbench.data.Labels` of the models (no people), or None."""
-        from compendium.studies import alienbench
+        from compendium.studies.alienbench import data as alienbench
 
         if self.absent("labels", "generations"):
             return None
@@ -153,7 +153,7 @@ class Studies:
     @cached_property
     def judgements(self):
         """CREATE's judgements by triple (frame), or None."""
-        from compendium.studies import create_stages
+        from compendium.studies.create import stages as create_stages
 
         if self.absent("judgements"):
             return None
@@ -165,7 +165,7 @@ class Studies:
 
         cache : SQLite file of embeddings, for a notebook run on its own.
         """
-        from compendium.studies import create_data
+        from compendium.studies.create import data as create_data
 
         if self.absent("utility"):
             return None

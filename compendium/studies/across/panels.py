@@ -177,7 +177,7 @@ def _worldmodels(studies) -> list[Panel]:
 
 
 def _create(studies, rng) -> list[Panel]:
-    from compendium.studies import create_validation as validation
+    from compendium.studies.create import validation
 
     if studies.judgements is None or studies.profile != "demo":  # no annotator's label was released
         return []

@@ -11,7 +11,7 @@ from compendium.asking.sources import check_source
 from compendium.asking.study import ask_all
 from compendium.frame.archive import Archive
 from compendium.frame.files import write_text_atomic
-from compendium.studies import alienbench
+from compendium.studies.alienbench import data as alienbench
 from compendium.studies.alienbench.ask import (
     generation_requests,
     generations_frame,

@@ -13,7 +13,8 @@ import pandas as pd
 from compendium.asking.sources import check_source
 from compendium.frame.files import read_utf8, sha256, write_csv_atomic
 from compendium.frame.paths import DATA, ROOT, from_root, shown
-from compendium.studies import stories
+from compendium.studies.stories import data as stories
+from compendium.studies.stories.corpus import build_folder
 from compendium.studies.stories.data import StoriesError
 from compendium.studies.stories.stages import Stage
 from lib.text.creativity_index import DEPTH, LocalCorpus, dj_search, split
@@ -35,7 +36,8 @@ def collect(
         return Stage(stories.ratings_frame(_sheet(from_root(sheet)), texts))
     if source == "endpoint":
         raise StoriesError(
-            "no ratings yet: collect them with `python -m compendium.studies.stories.survey serve --texts …/stories/texts.jsonl`, "
+            "no ratings yet: collect them with `python -m compendium.studies.stories.survey serve "
+            "--texts …/stories/texts.jsonl`, "
             "export the sheet, and name it in params/live.yaml (stories: {ratings_sheet: …})"
         )
     return Stage(demo_ratings(texts, rng))
@@ -123,7 +125,7 @@ def reference(p):
         return SearchedCorpus(InfiniGramAPI().contains, p.shortest)
     depth = max(DEPTH, p.longest)
     if p.corpus:
-        return LocalCorpus.build_folder(from_root(p.corpus), depth=depth)
+        return build_folder(from_root(p.corpus), depth=depth)
     return LocalCorpus.build(demo_corpus(p.corpus_texts), depth=depth)
 
 
@@ -152,10 +154,10 @@ def demo_corpus(count: int) -> list[str]:
 
 def _behind(p) -> list[str]:
     """sha256 of every file that the metrics depend on beside the texts: the code, and the reference corpus."""
-    files = [ROOT / "lib" / "embedding.py", Path(__file__), Path(__file__).with_name("stories_metrics.py")]
-    files += sorted((ROOT / "lib" / "textmetrics").glob("*.py"))
+    files = [ROOT / "lib" / "embedding.py", Path(__file__), Path(__file__).with_name("metrics.py")]
+    files += sorted((ROOT / "lib" / "text").glob("*.py"))
     if not p.corpus or not p.perplexity_model:  # the demo's corpus is at work
-        files += [ROOT / "lib" / "simulate" / "stories.py", DATA / "simulated" / "stories.yaml"]
+        files += [Path(__file__).with_name("simulated.py"), DATA / "simulated" / "stories.yaml"]
     if p.corpus and p.corpus != INFINI_GRAM:
         files += sorted(from_root(p.corpus).rglob("*.txt"))
     return [sha256(path) for path in files]

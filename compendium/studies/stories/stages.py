@@ -13,7 +13,7 @@ from compendium.asking.sources import check_source
 from compendium.asking.study import ask_all
 from compendium.frame.files import read_utf8, read_yaml
 from compendium.frame.paths import DATA, from_root
-from compendium.studies import stories
+from compendium.studies.stories import data as stories
 from compendium.studies.stories.data import DIMENSIONS, HIGHEST, HUMAN, LOWEST, StoriesError
 
 INSTRUMENTS = DATA / "instruments" / "stories"

@@ -9,7 +9,6 @@ import traceback
 from email.utils import formatdate
 
 import pytest
-from loopback import Loopback, completion, echo
 
 from compendium.asking.budget import Budget
 from compendium.asking.client import FAULTS_IN_A_ROW, WRONG_MODELS_IN_A_ROW, retry_after
@@ -18,6 +17,7 @@ from compendium.asking.errors import EndpointError
 from compendium.asking.ledger import Ledger
 from compendium.asking.request import Request
 from compendium.asking.stage import run_stage
+from tests.compendium.asking.loopback import Loopback, completion, echo
 
 
 def asked(number=0, model="m", **more):

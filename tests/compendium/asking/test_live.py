@@ -9,8 +9,10 @@ from compendium.asking.live import check_live, estimate_study, live_studies, mai
 from compendium.asking.sources import budget_for, check_source, live_endpoint
 from compendium.frame import params
 from compendium.frame.params import ParamsError
-from compendium.studies import alienbench_stages, create_stages, metanym_stages
+from compendium.studies.alienbench import stages as alienbench_stages
+from compendium.studies.create import stages as create_stages
 from compendium.studies.create.tables import to_csv_frame
+from compendium.studies.metanym import stages as metanym_stages
 
 KEY = "sk-canary-0123456789"
 

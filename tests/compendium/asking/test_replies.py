@@ -27,7 +27,7 @@ from compendium.asking.results import verdict
 
 CASES = [
     json.loads(line)
-    for line in (Path(__file__).parents[1] / "data" / "malformed_replies.jsonl")
+    for line in (Path(__file__).parents[2] / "data" / "malformed_replies.jsonl")
     .read_text(encoding="utf-8")
     .splitlines()
 ]

@@ -13,9 +13,11 @@ from compendium.asking.errors import RequestError
 from compendium.asking.names import same_model
 from compendium.asking.request import Request, canonical_json, known
 from compendium.frame.params import study_params
-from compendium.studies import alienbench_requests, create_requests, worldmodels
+from compendium.studies.alienbench import ask as alienbench_requests
 from compendium.studies.alienbench.data import KEYS
+from compendium.studies.create import ask as create_requests
 from compendium.studies.create.paths import Query
+from compendium.studies.worldmodels import ask as worldmodels
 
 MESSAGES = [{"role": "user", "content": "Describe it."}]
 

@@ -9,9 +9,8 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from loopback import Loopback, completion
 
-import compendium.asking
+import compendium.asking.study
 import compendium.frame.page
 from compendium.asking.budget import Budget
 from compendium.asking.endpoint import Endpoint
@@ -22,6 +21,7 @@ from compendium.asking.shards import NO_STAGE, Shard, ShardError, ask_share, mai
 from compendium.asking.stage import run_stage
 from compendium.frame.params import study_params
 from compendium.frame.paths import ROOT
+from tests.compendium.asking.loopback import Loopback, completion
 
 REQUESTS = [
     Request("m", [{"role": "user", "content": f"number {i}"}], sample=i, max_tokens=5) for i in range(40)
@@ -142,7 +142,7 @@ def test_a_notebook_is_run_up_to_its_first_stage(tmp_path):
     """AlienBench's first notebook, small, as the chain's shard jobs run it; then its own call asks for
     nothing.
     """
-    from compendium.studies import alienbench_stages
+    from compendium.studies.alienbench import stages as alienbench_stages
 
     given = study_params("alienbench", "demo", smoke=True)
     notebook = "notebooks/alienbench/01_generate.ipynb"
@@ -178,12 +178,12 @@ def test_a_notebook_is_run_up_to_its_first_stage(tmp_path):
 
 
 TWO_STAGES = """
-import compendium.asking
+import compendium.asking.study
 from compendium.asking.endpoint import Endpoint
 from compendium.asking.ledger import Ledger
 from compendium.asking.request import Request
 with Ledger(out + "/ledgers/main.sqlite") as kept:
-    ask = lambda label, texts: compendium.asking.run_stage(
+    ask = lambda label, texts: compendium.asking.study.run_stage(
         [Request("m", [{"role": "user", "content": text}], sample=i, max_tokens=5)
          for i, text in enumerate(texts)],
         Endpoint(address, key_env=None), kept, label=label, progress=False)
@@ -212,7 +212,7 @@ def two(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def job(*arguments):
-        monkeypatch.setattr(compendium.asking, "run_stage", run_stage)
+        monkeypatch.setattr(compendium.asking.study, "run_stage", run_stage)
         return main([str(argument) for argument in arguments])
 
     with Loopback() as server:

@@ -12,8 +12,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from loopback import Loopback, completion, echo
-from stage_requests import parse, requests
 
 from compendium.asking.answers import FAULTS
 from compendium.asking.budget import Budget
@@ -24,6 +22,8 @@ from compendium.asking.replies import Parsed
 from compendium.asking.request import Request
 from compendium.asking.stage import run_stage
 from compendium.frame.paths import ROOT
+from tests.compendium.asking.loopback import Loopback, completion, echo
+from tests.compendium.asking.stage_requests import parse, requests
 
 HERE = Path(__file__).parent
 

@@ -7,11 +7,11 @@ import subprocess
 import sys
 
 import pytest
-from small_project import PAGE, small_project, write_notebook
 
 from compendium.frame.chain import ChainError, module_files, notebooks, read_notebook
 from compendium.frame.files import TEMPORARY
 from compendium.frame.paths import ROOT, STUDIES
+from tests.small_project import PAGE, small_project, write_notebook
 
 BOOKS = {
     "01_a": (

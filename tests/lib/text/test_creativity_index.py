@@ -103,28 +103,6 @@ def test_covered_spans():
     assert covered([0, 3, 0, 0, 2, 0], 3).tolist() == [False, True, True, True, False, False]
 
 
-def test_saved_corpus(tmp_path):
-    corpus = LocalCorpus.build(["the cat sat on the mat", "Perché no?"])
-    again = LocalCorpus.load(corpus.save(tmp_path / "corpus"))
-    words = split("perché the cat sat")
-    assert again.matches(words).tolist() == corpus.matches(words).tolist() == [1, 3, 2, 1]
-
-
-def test_folder_of_texts(tmp_path):
-    (tmp_path / "b.txt").write_text("red green", encoding="utf-8")
-    (tmp_path / "a.txt").write_text("blue", encoding="utf-8")
-    assert LocalCorpus.build_folder(tmp_path).contains(["red", "green"])
-    with pytest.raises(TextError, match="no .txt files"):
-        LocalCorpus.build_folder(tmp_path / "nothing")
-    (tmp_path / "c.txt").write_bytes("ma\nperché".encode("latin-1"))
-    with pytest.raises(TextError, match=r"c.txt: not UTF-8 .*in line 2"):
-        LocalCorpus.build_folder(tmp_path)
-    for name in "abc":
-        (tmp_path / f"{name}.txt").write_text(" \n", encoding="utf-8")
-    with pytest.raises(TextError, match=f"{tmp_path.name}: its .txt files hold no words"):
-        LocalCorpus.build_folder(tmp_path)
-
-
 @pytest.mark.parametrize(
     "act, says",
     [
@@ -137,11 +115,6 @@ def test_folder_of_texts(tmp_path):
 def test_bad_input(act, says):
     with pytest.raises(TextError, match=says):
         act()
-
-
-def test_no_saved_corpus(tmp_path):
-    with pytest.raises(TextError, match="no reference corpus"):
-        LocalCorpus.load(tmp_path)
 
 
 class Fake:

@@ -26,8 +26,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from compendium.asking.simulated import margins
 from compendium.frame.paths import DATA
+from compendium.studies.alienbench.simulated import margins
 
 PUBLISHED = DATA / "published" / "alienbench.csv"
 HUMAN = "human"

@@ -1,8 +1,8 @@
 """The contract's quick check: whether a document satisfies posg.schema.json, without saying what is wrong.
 
 The schema's validator explains, but takes many milliseconds a model and a slow import; nearly every document is
-fine. So this plain reading of the schema goes first, and `compendium.studies.worldmodels.posg.model.schema_problems` asks the validator
-only where it says no. A test holds the two to the same verdict.
+fine. So this plain reading of the schema goes first, and `schema_problems` of `posg.model` asks the validator only
+where it says no. A test holds the two to the same verdict.
 """
 
 REQUIRED = {"players", "states", "initial_state", "terminal_states", "actions", "transitions", "observations"}

@@ -2,7 +2,7 @@
 
 The score is the maximum, over renamings of players, states and actions, of the structure that the two
 unrolled games share: matched states that agree on being terminal, and the probability mass that matched
-joint actions send to matched successors (the definition is written out in `compendium.studies.worldmodels.posg.brute`). Coverage is
+joint actions send to matched successors (the definition is written out in `posg.brute`). Coverage is
 the score over the reference's score against itself, precision the score over the candidate's own, F1
 their harmonic mean (section 5 of the paper; the definition's weights are this project's, since the paper
 gives none).

@@ -33,7 +33,7 @@ class Scenario:
     roles : {player: who that is}; facts : {irreversible, hidden, authority: what a faithful model preserves}.
     game : the reference (toy, game), or one faithful reading among several (situational, cultural).
     candidate : the hand-authored candidate of a toy case, else None.
-    criteria : {"expect", "avoid", "plausible", "sensitive"} (see compendium.studies.worldmodels.posg.criteria); empty lists in toy and game.
+    criteria : {"expect", "avoid", "plausible", "sensitive"} (see posg.criteria); empty lists in toy and game.
     locations : {condition: words for {location}}, "anonymised" and "located" first; empty outside cultural.
     source : where the text is printed, where it is not this project's.
     """

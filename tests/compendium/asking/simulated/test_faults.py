@@ -11,11 +11,11 @@ from compendium.asking.errors import InvalidReply
 from compendium.asking.ledger import Ledger
 from compendium.asking.replies import labels_from_reply
 from compendium.asking.request import Request
-from compendium.asking.simulated import alienbench as simulator
 from compendium.asking.simulated.faults import KINDS, LOST, REPAIRABLE, REPLY_KINDS, Faults, spoil, useless
 from compendium.asking.simulated.reply import Reply
 from compendium.asking.simulated.server import serve
 from compendium.asking.stage import run_stage
+from compendium.studies.alienbench import simulated as simulator
 from compendium.studies.alienbench.ask import judge_prompt, prompts
 
 FALSE_ALARM = 1e-4

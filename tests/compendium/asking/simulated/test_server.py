@@ -15,11 +15,11 @@ import openai
 import psutil
 import pytest
 
-from compendium.asking.simulated import alienbench as simulator
 from compendium.asking.simulated.__main__ import main
 from compendium.asking.simulated.reply import Reply, RequestError, request_key
 from compendium.asking.simulated.server import app, serve
 from compendium.frame.paths import ROOT
+from compendium.studies.alienbench import simulated as simulator
 from compendium.studies.alienbench.ask import prompts
 
 
@@ -159,7 +159,7 @@ def test_no_key_of_the_environment_reaches_it(monkeypatch):
 
 def test_what_cannot_be_served_is_one_error():
     with (
-        pytest.raises(ValueError, match="no simulator compendium/asking/simulated/weather.py"),
+        pytest.raises(ValueError, match="no simulator compendium/studies/weather/simulated.py"),
         serve("weather"),
     ):
         pass
@@ -237,9 +237,12 @@ def test_a_model_of_several_studies_is_answered_by_the_one_that_claims_the_quest
     [
         (["--faults", "3"], "rate is a share between 0 and 1, not 3.0"),
         (["--reply-faults", "nan"], "reply_rate is a share between 0 and 1, not nan"),
-        (["--studies", "weather"], "no simulator compendium/asking/simulated/weather.py for study 'weather'"),
+        (
+            ["--studies", "weather"],
+            "no simulator compendium/studies/weather/simulated.py for study 'weather'",
+        ),
         (["--studies", "../x"], "no simulator"),
-        (["--studies", "margins"], "no simulator compendium/studies/alienbench/simulated/margins.py"),
+        (["--studies", "margins"], "no simulator compendium/studies/margins/simulated.py"),
         (["--port", "99999999"], "--port: "),
         (["--log", "no/such/folder/log"], "--log no/such/folder/log: No such file or directory"),
     ],

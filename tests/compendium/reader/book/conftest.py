@@ -15,16 +15,23 @@ from compendium.reader.book.api import Library
 from compendium.reader.book.gather import gather
 from compendium.reader.book.site import build
 
-LIBRARY = ("agreement.py", "numeric.py", "resampling.py", "models/__init__.py", "models/request.py")
+LIBRARY = (
+    "lib/agreement.py",
+    "lib/numeric.py",
+    "lib/resampling.py",
+    "compendium/asking/request.py",
+    "compendium/asking/simulated/__init__.py",
+    "compendium/asking/simulated/reply.py",
+)
 
 
 @pytest.fixture(scope="session")
 def library(tmp_path_factory):
     """A few modules of the library, so that the book of the tests is small."""
-    folder = tmp_path_factory.mktemp("code") / "lib"
+    folder = tmp_path_factory.mktemp("code")
     for name in LIBRARY:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / "lib" / name, folder / name)
+        shutil.copy(ROOT / name, folder / name)
     return Library(folder)
 
 

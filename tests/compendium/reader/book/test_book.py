@@ -78,17 +78,17 @@ def test_every_link_leads_somewhere_and_nothing_is_loaded_from_elsewhere(built, 
 def test_a_printed_number_leads_to_its_cell_and_function_and_they_lead_back(pages):
     exhibit = pages["numbers/alienbench/table-7.html"]
     assert "../../notebooks/alienbench/04_agreement.html#cell-put" in exhibit.links
-    assert "../../api/agreement.html#krippendorff_alpha" in exhibit.links
+    assert "../../api/lib/agreement.html#krippendorff_alpha" in exhibit.links
     assert "total--alpha" in exhibit.ids
     assert any(
         link.startswith("../../numbers/alienbench/table-7.html")
         for link in pages["notebooks/alienbench/04_agreement.html"].links
     )
-    api = pages["api/agreement.html"].links
-    assert any(link.startswith("../numbers/alienbench/table-7.html") for link in api), (
+    api = pages["api/lib/agreement.html"].links
+    assert any(link.startswith("../../numbers/alienbench/table-7.html") for link in api), (
         "a function knows its numbers"
     )
-    assert "../notebooks/alienbench/04_agreement.html#cell-alpha" in api, "and the cells that call it"
+    assert "../../notebooks/alienbench/04_agreement.html#cell-alpha" in api, "and the cells that call it"
 
 
 def test_the_study_page_holds_question_figure_table_and_counts(built):
@@ -179,14 +179,14 @@ def test_a_page_knows_its_place_and_pages_outside_share_a_side_bar(built):
             "notebooks/alienbench/05_more.html",
             "numbers/alienbench/table-7.html",
             "numbers/alienbench/table-3.html",
-            "api/agreement.html",
+            "api/lib/agreement.html",
         )
     }
     current = {page: re.findall(r'class="toctree-l2 current', bar) for page, bar in bars.items()}
     assert [len(found) for found in current.values()] == [1, 1, 0, 0, 0]
     first, second, table, other, module = bars.values()
     assert first != second and table == other
-    assert "../../verification.html" in table and '"../verification.html' in module
+    assert "../../verification.html" in table and '"../../verification.html' in module
 
 
 def test_numbers_carry_their_verdicts(out, library):

@@ -120,7 +120,7 @@ def test_the_keyboard_is_enough(browser, site):
     wait(browser, lambda: rows(browser))
     press(browser, "j")
     press(browser, "f")
-    wait(browser, lambda: "api/agreement.html#krippendorff_alpha" in browser.current_url)
+    wait(browser, lambda: "api/lib/agreement.html#krippendorff_alpha" in browser.current_url)
     browser.back()
     wait(browser, lambda: rows(browser))
     press(browser, "/")
@@ -159,7 +159,7 @@ def test_a_phone_shows_every_page_without_scrolling_sideways(browser, site):
             "exercises",
             "studies/alienbench",
             "numbers/alienbench/table-3",
-            "api/agreement",
+            "api/lib/agreement",
             "notebooks/alienbench/04_agreement",
             "about/readme",
         ):

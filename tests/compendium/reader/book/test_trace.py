@@ -78,11 +78,11 @@ def test_the_library_is_read_without_importing_it(library):
     alpha = library.functions["lib.agreement.krippendorff_alpha"]
     assert alpha.signature.startswith("krippendorff_alpha(ratings, level: str='nominal')")
     assert alpha.source.startswith("def krippendorff_alpha") and "Krippendorff's alpha" in alpha.doc
-    assert library.find("compendium.asking.Request") == "compendium.asking.request.Request", (
+    assert library.find("compendium.asking.simulated.Reply") == "compendium.asking.simulated.reply.Reply", (
         "re-exports are followed"
     )
     assert library.find("lib.agreement._missing_one") is None
-    assert library.link("compendium.asking.request.Request") == "api/models/request.html#Request"
+    assert library.link("compendium.asking.request.Request") == "api/compendium/asking/request.html#Request"
 
 
 def test_docstrings_become_html():
@@ -98,7 +98,7 @@ def test_docstrings_become_html():
 
 
 def test_links_into_the_project_become_links_within_the_book():
-    links = Links({"notebooks/alienbench/02_judge.html", "api/agreement.html"})
+    links = Links({"notebooks/alienbench/02_judge.html", "api/lib/agreement.html"})
     turned = links.turn(
         "[next](02_judge.ipynb#top), [`alpha`](../../lib/agreement.py), [gone](99_x.ipynb), "
         "[prints](../../data/published/alienbench.csv), [out](https://example.org), `[a](b)`",
@@ -106,7 +106,7 @@ def test_links_into_the_project_become_links_within_the_book():
         "notebooks/alienbench/01_a.html",
     )
     assert turned == (
-        '<a href="02_judge.html#top">next</a>, <a href="../../api/agreement.html">`alpha`</a>, gone, '
+        '<a href="02_judge.html#top">next</a>, <a href="../../api/lib/agreement.html">`alpha`</a>, gone, '
         '<a href="../../files/data/published/alienbench.csv">prints</a>, [out](https://example.org), `[a](b)`'
     )
     assert links.files == {"data/published/alienbench.csv"}

@@ -12,13 +12,13 @@ import pandas as pd
 import pytest
 import yaml
 from rocrate.rocrate import ROCrate
-from small_project import BASE, PAGE, small_project, write_notebook
 
 from compendium.frame.compare import compare, in_words, moved
 from compendium.frame.files import sha256
 from compendium.frame.paths import ROOT
-from compendium.reader.certificate import opened, read
+from compendium.reader.certificate.bundle import opened, read
 from compendium.reader.certificate.facts import CertificateError
+from tests.small_project import BASE, PAGE, small_project, write_notebook
 
 CODE = (
     'import matplotlib\nmatplotlib.use("agg")\nimport matplotlib.pyplot as plt\n'

@@ -7,7 +7,7 @@ import pytest
 from compendium.frame import archive as archive_module
 from compendium.frame.archive import Archive, ArchiveError
 from compendium.frame.params import study_params
-from compendium.studies import alienbench
+from compendium.studies.alienbench import data as alienbench
 from compendium.studies.alienbench.data import from_tables, load_archive, truth_of
 
 FEATURES = ["symmetry", "habitat"]

@@ -15,7 +15,7 @@ import pytest
 
 from compendium.frame.params import study_params
 from compendium.frame.paths import ROOT
-from compendium.studies import alienbench_stages
+from compendium.studies.alienbench import stages as alienbench_stages
 from compendium.studies.alienbench.data import HUMAN, from_tables
 from compendium.studies.alienbench.simulated import simulated_study
 

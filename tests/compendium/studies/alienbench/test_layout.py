@@ -4,7 +4,6 @@ import functools
 import json
 
 import pytest
-from loopback import Loopback, completion
 
 from compendium.asking.endpoint import Endpoint
 from compendium.asking.errors import LedgerError
@@ -13,7 +12,8 @@ from compendium.asking.ledger import Ledger
 from compendium.asking.replies import labels_from_reply
 from compendium.asking.request import Request
 from compendium.asking.stage import run_stage
-from compendium.studies import alienbench_layout as layout
+from compendium.studies.alienbench import layout
+from tests.compendium.asking.loopback import Loopback, completion
 
 FEATURES = ("symmetry", "habitat")
 PARSE = functools.partial(labels_from_reply, features=FEATURES)

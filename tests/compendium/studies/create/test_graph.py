@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from compendium.asking.simulated import closed_world
 from compendium.frame.paths import DATA
+from compendium.studies.create import closed_world
 from compendium.studies.create.graph import (
     TripleError,
     TripleStore,

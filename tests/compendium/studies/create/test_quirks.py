@@ -9,12 +9,12 @@ import shutil
 
 import numpy as np
 import pytest
-from tests.test_create_loader import PATHS, ROW, columns
 
 from compendium.studies.create.answers import CreateError, load_answers
 from compendium.studies.create.paths import path_key, read_path
 from compendium.studies.create.records import column_name, read_records, source_of
 from compendium.studies.create.stages import load_archive
+from tests.compendium.studies.create.test_answers import PATHS, ROW, columns
 
 OTHER = {**ROW, "index": 5, "query": "Who?", "entity_a": "Ada", "entity_b": "Poet"}
 ROWS = [ROW, OTHER]

@@ -10,8 +10,9 @@ import pytest
 
 from compendium.asking.live import estimate_study
 from compendium.frame.params import study_params
-from compendium.studies import create_baselines, create_data
-from compendium.studies import create_validation as validation
+from compendium.studies.create import baselines as create_baselines
+from compendium.studies.create import data as create_data
+from compendium.studies.create import validation
 from compendium.studies.create.answers import load_answers
 from compendium.studies.create.browse import browse_page
 from compendium.studies.create.scores import TextVectors, distinctiveness, path_sets, utilities

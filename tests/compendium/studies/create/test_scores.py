@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from compendium.asking.errors import InvalidReply
-from compendium.studies import create_scores as scores
+from compendium.studies.create import scores
 from compendium.studies.create.answers import PATH_COLUMNS
 from compendium.studies.create.judging import (
     SIZE_LIMITS,

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from compendium.asking.simulated import create as simulator
 from compendium.asking.simulated.reply import RequestError
 from compendium.frame.params import study_params
+from compendium.studies.create import simulated as simulator
 from compendium.studies.create.answers import PATH_COLUMNS
 from compendium.studies.create.ask import (
     VARIATIONS,

@@ -7,18 +7,18 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from notebook_path import cells_of, run_notebook
 
 from compendium.asking.names import same_model
-from compendium.asking.simulated import metanym as simulated
 from compendium.asking.simulated.reply import Reply
 from compendium.frame.archive import ArchiveError
 from compendium.frame.params import study_params
+from compendium.studies.metanym import simulated
 from compendium.studies.metanym.evaluation import JSON_KEYS
 from compendium.studies.metanym.game import SCORES, MetanymError
 from compendium.studies.metanym.ratings import read_table
 from compendium.studies.metanym.stages import demo_ratings, write_portfolios
 from lib.spectral import SpectralError
+from tests.compendium.studies.metanym.notebook_path import cells_of, run_notebook
 
 RATED = (
     "03_factual",

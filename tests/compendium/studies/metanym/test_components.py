@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from games import ANCHOR, PLAYERS, game, ratings
 
 from compendium.studies.metanym.components import (
     RATINGS,
@@ -34,6 +33,7 @@ from compendium.studies.metanym.contest import (
     select_council,
 )
 from compendium.studies.metanym.game import SUBJECTIVE, MetanymError, build_game
+from tests.compendium.studies.metanym.games import ANCHOR, PLAYERS, game, ratings
 
 COUNCIL, BALLAST = ["ann", "bob", "cid"], ["fay", "eve"]
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from games import ANCHOR, PLAYERS, game, ratings
 
 from compendium.studies.metanym.game import (
     AXES,
@@ -13,6 +12,7 @@ from compendium.studies.metanym.game import (
     generation_rating,
     overall_scores,
 )
+from tests.compendium.studies.metanym.games import ANCHOR, PLAYERS, game, ratings
 
 
 def test_axes_and_their_labels():

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from games import PLAYERS, game
 
 from compendium.studies.metanym.components import components, factual_matrix
 from compendium.studies.metanym.game import SUBJECTIVE, MetanymError
@@ -24,6 +23,7 @@ from compendium.studies.metanym.limits import (
     vendor_left_out,
 )
 from lib.spectral import two_sided
+from tests.compendium.studies.metanym.games import PLAYERS, game
 
 COUNCIL = ["ann", "bob", "cid"]
 

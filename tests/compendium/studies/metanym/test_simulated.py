@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from compendium.asking.errors import InvalidReply
-from compendium.asking.simulated import metanym as simulated
 from compendium.asking.simulated.reply import RequestError
 from compendium.frame.params import study_params
+from compendium.studies.metanym import simulated
 from compendium.studies.metanym.ask import judge_requests
 from compendium.studies.metanym.components import components
 from compendium.studies.metanym.evaluation import parse_evaluation

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from compendium.studies import stories
+from compendium.studies.stories import data as stories
 from compendium.studies.stories.data import DIMENSIONS, METRICS, SHEET, Stories, StoriesError
 from compendium.studies.stories.table_1 import half, matched, prefix_scan, variants
 from lib.plane import principal_plane, spread

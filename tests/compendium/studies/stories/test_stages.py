@@ -13,8 +13,7 @@ from compendium.asking.errors import InvalidReply
 from compendium.asking.simulated.faults import Faults
 from compendium.asking.simulated.server import serve
 from compendium.frame.params import study_params
-from compendium.studies import stories_measures as measures
-from compendium.studies import stories_stages as stages
+from compendium.studies.stories import measures, stages
 from compendium.studies.stories.data import DIMENSIONS, METRICS, SHEET, StoriesError, english, load_archive
 from compendium.studies.stories.metrics import closeness, compute_metrics
 from lib.text import TextError

@@ -8,21 +8,18 @@ import pandas as pd
 import pytest
 
 from compendium.asking.errors import InvalidReply
-from compendium.asking.simulated import posg_edits as edits
-from compendium.asking.simulated import posg_text as text
-from compendium.asking.simulated import worldmodels as simulator
 from compendium.asking.simulated.chance import Stream
 from compendium.asking.simulated.reply import RequestError
 from compendium.frame.params import study_params
-from compendium.studies import worldmodels as study
-from compendium.studies import worldmodels_locations as locations
-from compendium.studies import worldmodels_scores as scores
-from compendium.studies import worldmodels_stages as stages
+from compendium.studies.worldmodels import ask as study
+from compendium.studies.worldmodels import locations, scores, stages
+from compendium.studies.worldmodels import simulated as simulator
 from compendium.studies.worldmodels.posg import sandbox
 from compendium.studies.worldmodels.posg.lanes import lane_one
 from compendium.studies.worldmodels.posg.match import compare
 from compendium.studies.worldmodels.posg.model import canonical_json, from_document, relabel
 from compendium.studies.worldmodels.posg.scenarios import corpus
+from compendium.studies.worldmodels.simulated import edits, text
 
 MODELS = ("openai/gpt-5.6-sol", "meta-llama/llama-3.3-70b-instruct")
 

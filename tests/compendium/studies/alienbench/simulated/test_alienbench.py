@@ -14,15 +14,14 @@ from compendium.asking.endpoint import Endpoint
 from compendium.asking.ledger import Ledger
 from compendium.asking.names import same_model
 from compendium.asking.replies import labels_from_reply
-from compendium.asking.simulated import alienbench as simulator
-from compendium.asking.simulated import margins
 from compendium.asking.simulated.reply import RequestError
 from compendium.asking.simulated.server import serve
 from compendium.asking.stage import run_stage
 from compendium.frame.archive import Archive
 from compendium.frame.cells import published
 from compendium.frame.params import study_params
-from compendium.studies import alienbench
+from compendium.studies.alienbench import data as alienbench
+from compendium.studies.alienbench import simulated as simulator
 from compendium.studies.alienbench.ask import (
     generation_requests,
     generations_frame,
@@ -31,6 +30,7 @@ from compendium.studies.alienbench.ask import (
     labels_frame,
     prompts,
 )
+from compendium.studies.alienbench.simulated import margins
 from compendium.studies.alienbench.simulated.creatures import DEPARTS, grammar
 from compendium.studies.alienbench.simulated.truth import CONDITIONS, HUMAN, truth
 from lib.agreement import krippendorff_alpha

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from compendium.asking.simulated import margins
+from compendium.studies.alienbench.simulated import margins
 
 
 @pytest.fixture

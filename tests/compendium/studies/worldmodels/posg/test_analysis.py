@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from posg_games import chain, pennies, random_game, table
 
 from compendium.asking.simulated.chance import Stream
 from compendium.studies.worldmodels.posg.annotation import (
@@ -57,6 +56,7 @@ from compendium.studies.worldmodels.posg.structure import (
     structure_profile,
 )
 from compendium.studies.worldmodels.simulated.edits import drop_action, four_bids, split_endings, unfold
+from tests.compendium.studies.worldmodels.posg.posg_games import chain, pennies, random_game, table
 
 # -- structure -----------------------------------------------------------------------------------------
 

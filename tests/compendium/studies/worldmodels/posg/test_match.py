@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from posg_games import chain, pennies, random_game, table
 
 from compendium.asking.simulated.chance import Stream
 from compendium.studies.worldmodels.posg import match as matcher
@@ -17,6 +16,7 @@ from compendium.studies.worldmodels.posg.model import POSG, relabel
 from compendium.studies.worldmodels.posg.scenarios import corpus
 from compendium.studies.worldmodels.posg.unroll import unroll
 from compendium.studies.worldmodels.simulated.edits import add_action, add_chance, four_bids, split_endings
+from tests.compendium.studies.worldmodels.posg.posg_games import chain, pennies, random_game, table
 
 
 def test_by_hand_two_coins():

@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
-from posg_games import chain, pennies, table
 
 from compendium.studies.worldmodels.posg.abstract import AbstractPOSG, WorldModelError, state_label, tabulate
 from compendium.studies.worldmodels.posg.contract import satisfies_schema
@@ -22,6 +21,7 @@ from compendium.studies.worldmodels.posg.model import (
     write_posg,
 )
 from compendium.studies.worldmodels.posg.scenarios import corpus
+from tests.compendium.studies.worldmodels.posg.posg_games import chain, pennies, table
 
 
 def document(**changes):

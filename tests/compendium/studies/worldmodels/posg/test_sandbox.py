@@ -349,12 +349,12 @@ def test_an_ordinary_user_is_isolated_or_refused(name, tmp_path):
     )
     if python is None:
         pytest.skip("no interpreter that an ordinary user may run")
-    room = tmp_path / "lib"
-    (room / "posg").mkdir(parents=True)
-    for part in ("posg/abstract.py", "posg/sandbox.py", "posg/sandbox_child.py"):
-        shutil.copy(ROOT / "lib" / part, room / part)
-    (room / "posg" / "__init__.py").write_text("")
-    (room / "__init__.py").write_text("")
+    room = Path("compendium", "studies", "worldmodels", "posg")
+    (tmp_path / room).mkdir(parents=True)
+    for part in ("abstract.py", "sandbox.py", "sandbox_child.py"):
+        shutil.copy(ROOT / room / part, tmp_path / room / part)
+    for package in (room, *room.parents[:-1]):
+        (tmp_path / package / "__init__.py").write_text("")
     for folder in (tmp_path, *tmp_path.parents):
         if folder == Path(folder.root) or folder.owner() != "root" or folder.stat().st_mode & 0o005:
             break

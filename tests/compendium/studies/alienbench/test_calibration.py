@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from compendium.asking.simulated import alienbench as simulator
+from compendium.studies.alienbench import calibration
+from compendium.studies.alienbench import simulated as simulator
 from compendium.studies.alienbench.simulated.truth import CONDITIONS, HUMAN, truth
-from lib import calibration, ranks
+from lib import ranks
 from lib.agreement import krippendorff_alpha
 
 FALSE_ALARM = 1e-4
