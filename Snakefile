@@ -9,7 +9,7 @@ import json
 import os
 import signal
 
-from compendium.frame.chain import check_params, notebooks
+from compendium.frame.chain import check_params, notebooks, stamp
 from compendium.frame.params import is_small, profile_params, run_folder
 from compendium.frame.paths import ROOT, STUDIES, shown
 
@@ -61,7 +61,7 @@ for book in BOOKS:
         name:
             book.rule
         input:
-            code=book.code_inputs(),
+            code=book.code_inputs(OUT),
             needs=book.inputs(OUT),
             # a notebook with the parameter `cells` reads those of the study's notebooks before it
             cells=before if "cells" in book.parameters else [],
@@ -83,7 +83,7 @@ for book in BOOKS:
             name:
                 f"{book.rule}_shard_{folder.name}"
             input:
-                code=book.code_inputs(),
+                code=book.code_inputs(OUT),
                 needs=book.inputs(OUT),
                 before=[other / "merged.done" for other in shards_of(book) if int(other.name) < int(folder.name)][-1:],
             output:
@@ -118,7 +118,7 @@ rule verify:
         published=[path for study in WHOLE if os.path.exists(ROOT / (path := f"data/published/{study}.csv"))],
         contradictions=[path for study in WHOLE
                         if os.path.exists(ROOT / (path := f"data/published/{study}_contradictions.yaml"))],
-        code=["compendium/frame/verify.py", "compendium/frame/report.py", "compendium/frame/cells.py", "compendium/frame/compare.py", "compendium/frame/tables.py"],
+        code=stamp(OUT, "verify"),
     output:
         OUT / "cells.csv",
         OUT / "derived.csv",

@@ -1,8 +1,8 @@
 """The graph of the chain, read from the notebooks themselves.
 
 Each notebook says in its metadata (`compendium`) what it needs and makes; its `parameters` cell names the
-params keys it reads; its imports name the `lib` modules it depends on. The Snakefile turns each into one rule,
-so a change re-runs exactly what depends on it.
+params keys it reads; the names that its code uses lead to every definition it depends on
+(`compendium.frame.reach`). The Snakefile turns each into one rule, so a change re-runs exactly what depends on it.
 """
 
 import ast
@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from compendium.frame import param_types
-from compendium.frame.files import read_utf8
+from compendium.frame.files import read_utf8, write_text_atomic
 from compendium.frame.params import PROFILES, ParamsError, study_params, unknown_key
 from compendium.frame.paths import ACROSS, DATA, NOTEBOOKS, PARAMS, ROOT, STUDIES, figures_folder, shown
+from compendium.frame.reach import Reach, parsed
 
 NUMBERED = re.compile(r"\d\d_\w+\.ipynb")
 LIST, MAPPING = ({"type": kind, "empty": True, "or_null": True, "of": "text"} for kind in ("list", "mapping"))
@@ -31,7 +32,6 @@ METADATA = {  # what a notebook may say of itself, as params/types.yaml says it 
     "data": LIST,
     "profiles": {**LIST, "of": {"one_of": PROFILES}},
 }
-ROOMS = ("lib", "compendium")  # the packages whose modules make a notebook stale
 FRAME_NAMES = ("profile", "out", "source", "mirror", "cells")  # parameters that the runner itself supplies
 
 
@@ -57,7 +57,7 @@ class Notebook:
     profiles: tuple = PROFILES
     data: tuple = ()
     parameters: tuple = ()
-    modules: tuple = ()
+    sources: tuple = field(default=(), repr=False)  # (where, source) of its code cells
 
     @property
     def name(self) -> str:
@@ -67,13 +67,18 @@ class Notebook:
     def rule(self) -> str:
         return f"{self.study}_{self.name}"
 
-    def code_inputs(self) -> list[str]:
-        """Files whose change makes the notebook stale: itself, its `lib` modules, the data it names."""
-        files = [self.path, *map(Path, self.modules)]
+    @functools.cached_property
+    def reach(self) -> Reach:
+        """Every definition that its code can reach. Raises ReachError for code that does not parse."""
+        return Reach(self.sources, self.study)
+
+    def code_inputs(self, out: Path) -> list[str]:
+        """Files whose change makes the notebook stale: itself, the data it names, the stamp of its code."""
+        files = [self.path]
         for entry in self.data:
             place = DATA / entry
             files += sorted(p for p in place.rglob("*") if p.is_file()) if place.is_dir() else [place]
-        return [path.relative_to(ROOT).as_posix() for path in files]
+        return [*(path.relative_to(ROOT).as_posix() for path in files), stamp(out, self.rule)]
 
     def inputs(self, out: Path) -> list[Path]:
         """The files below `out` that it needs."""
@@ -202,11 +207,12 @@ def read_notebook(path: Path) -> Notebook:
     tagged = [source for cell, source in code if "parameters" in cell.get("metadata", {}).get("tags", [])]
     if len(tagged) != 1:
         raise ChainError(f"{shown(path)}: has {len(tagged)} cells tagged `parameters`, should have one")
-    imported = {
-        name
-        for cell, source in code
-        for name in _imports(source, f"{shown(path)}, cell {cell.get('id', '?')}")
-    }
+    sources = tuple((f"{shown(path)}, cell {cell.get('id', '?')}", source) for cell, source in code)
+    try:
+        for where, source in sources:
+            parsed(source, where)
+    except ReachError as error:
+        raise ChainError(str(error)) from None
     names = _assigned(tagged[0])
     for name in ("profile", "out", *needs, *wants):
         if name not in names:
@@ -220,7 +226,7 @@ def read_notebook(path: Path) -> Notebook:
         wants=wants,
         profiles=tuple(meta.get("profiles") or PROFILES),
         parameters=tuple(names),
-        modules=tuple(sorted(module_files(frozenset(imported)))),
+        sources=sources,
         **lists,
     )
 
@@ -257,49 +263,22 @@ def check_params(study: str, books: list[Notebook], profile: str, smoke: bool) -
     return params
 
 
-def module_files(modules: frozenset) -> set[str]:
-    """The files of `lib` modules and of every `lib` module they import in turn (absolute paths)."""
-    found, queue = set(), list(modules)
-    while queue:
-        path = _module_path(queue.pop())
-        if path is not None and str(path) not in found:
-            found.add(str(path))
-            queue.extend(_file_imports(path))
-    return found
+def stamp(out: Path, rule: str) -> str:
+    """The file that stands for the code a rule reaches: as old as the last change of it."""
+    return str(out / "code" / f"{rule}.txt")
 
 
-@functools.cache
-def _file_imports(path: Path) -> frozenset:
-    return frozenset(_imports(read_utf8(path, ChainError, "Python code"), shown(path)))
+def write_stamps(books: list[Notebook], out: Path) -> None:
+    """Renew the stamps of notebooks, and of verification, whose code is not what it was.
 
-
-def _imports(source: str, where: str) -> set[str]:
-    """Names of `lib` modules that a piece of code imports, anywhere in it.
-
-    IPython magics become `pass`. Raises ChainError, naming `where` and the line, for code that does not parse.
+    Raises ReachError for code that does not parse.
     """
-    code = re.sub(r"^([ \t]*)[%!].*$", r"\1pass", source, flags=re.M)
-    try:
-        tree = ast.parse(code)
-    except (SyntaxError, ValueError) as error:  # ValueError: a null byte
-        line = f", line {error.lineno}" if getattr(error, "lineno", None) else ""
-        raise ChainError(f"{where}{line}: not valid Python: {getattr(error, 'msg', error)}") from None
-    found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    packages = {".".join(name.split(".")[:i]) for name in found for i in range(1, len(name.split(".")))}
-    return {name for name in found | packages if name.split(".")[0] in ROOMS}
-
-
-def _module_path(name: str) -> Path | None:
-    place = ROOT.joinpath(*name.split("."))
-    for candidate in (place.with_suffix(".py"), place / "__init__.py"):
-        if candidate.is_file():
-            return candidate
-    return None
+    verification = Reach([("Snakefile", "import compendium.frame.verify")])
+    for rule, reach in [*((book.rule, book.reach) for book in books), ("verify", verification)]:
+        path = Path(stamp(out, rule))
+        text = "".join(f"{name} {digest}\n" for name, digest in reach.definitions.items())
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            write_text_atomic(path, text)
 
 
 def _assigned(source: str) -> list[str]:

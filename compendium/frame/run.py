@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from compendium.frame.archive import mirror_folder
-from compendium.frame.chain import check_params, notebooks
+from compendium.frame.chain import check_params, notebooks, write_stamps
 from compendium.frame.files import remove_leftovers, said
 from compendium.frame.params import PROFILES, is_small, run_folder
 from compendium.frame.paths import ROOT, STUDIES, shown
@@ -32,6 +32,7 @@ def main(arguments=None) -> int:
         with one_run(out) as lock:
             for path in remove_leftovers(out):
                 print(f"{shown(path)}: left by a run that was killed, removed", file=sys.stderr)
+            write_stamps(books, out)
             code, nothing, stop = _snakemake(options, smoke, out, lock)
     except ValueError as error:  # every error of bad input is one, and its message says what would be right
         print(f"error: {error}", file=sys.stderr)

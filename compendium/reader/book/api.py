@@ -7,8 +7,8 @@ import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
-from compendium.frame.chain import ROOMS
 from compendium.frame.paths import ROOT
+from compendium.frame.reach import ROOMS
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ import json
 import re
 from collections import Counter
 
-from compendium.frame.chain import ROOMS
 from compendium.frame.paths import ROOT
+from compendium.frame.reach import ROOMS
 from compendium.reader.book.gather import Executed, source
 from compendium.reader.book.markup import anchor_of, esc, exhibit_title, link, pill
 from compendium.reader.book.numbers import Numbers, makers_html
