@@ -16,7 +16,7 @@ from compendium.frame import param_types
 from compendium.frame.files import read_utf8, write_text_atomic
 from compendium.frame.params import PROFILES, ParamsError, study_params, unknown_key
 from compendium.frame.paths import ACROSS, DATA, NOTEBOOKS, PARAMS, ROOT, STUDIES, figures_folder, shown
-from compendium.frame.reach import Reach, parsed
+from compendium.frame.reach import Reach, ReachError, parsed
 
 NUMBERED = re.compile(r"\d\d_\w+\.ipynb")
 LIST, MAPPING = ({"type": kind, "empty": True, "or_null": True, "of": "text"} for kind in ("list", "mapping"))
