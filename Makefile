@@ -24,7 +24,7 @@ endif
 .DEFAULT_GOAL := tables
 
 tables: $(READY)
-	@$(PYTHON) -m compendium.frame.run --profile "$(PROFILE)" --study "$(STUDY)" --smoke "$(SMOKE)" --cores "$(CORES)"
+	@$(PYTHON) -m compendium --profile "$(PROFILE)" --study "$(STUDY)" --smoke "$(SMOKE)" --cores "$(CORES)"
 
 test: $(READY)
 	@$(PYTHON) -m pytest
@@ -73,4 +73,4 @@ verify-certificate: $(READY)
 	@$(PYTHON) -m compendium.reader.certificate verify "$(FILE)" --cores "$(CORES)"
 
 tables-cluster: $(READY)
-	@$(PYTHON) -m compendium.frame.run --profile "$(PROFILE)" --study "$(STUDY)" --smoke "$(SMOKE)" --cores "$(JOBS)" -- --profile "profiles/$(CLUSTER)" --configfile profiles/shards.yaml
+	@$(PYTHON) -m compendium --profile "$(PROFILE)" --study "$(STUDY)" --smoke "$(SMOKE)" --cores "$(JOBS)" -- --profile "profiles/$(CLUSTER)" --configfile profiles/shards.yaml

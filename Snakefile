@@ -13,7 +13,7 @@ from compendium.frame.chain import check_params, notebooks, stamp
 from compendium.frame.params import is_small, profile_params, run_folder
 from compendium.frame.paths import ROOT, STUDIES, shown
 
-# compendium.frame.run is gone, or the terminal: stop the notebooks too (Snakemake ends after them)
+# the run is gone, or the terminal: stop the notebooks too (Snakemake ends after them)
 signal.signal(signal.SIGHUP, lambda *_: os.killpg(os.getpgrp(), signal.SIGINT))
 
 PROFILE = config.get("profile", "demo")

@@ -1,4 +1,4 @@
-"""Run the chain: `python -m compendium.frame.run --profile demo --study all`. What `make tables` calls.
+"""Run the chain: `python -m compendium --profile demo --study all`. What `make tables` calls.
 
 Snakemake decides what is stale and runs it; this command checks the input first, keeps two runs of one profile
 apart, stops everything it started when it is stopped itself, and closes with one summary line a study.
@@ -24,11 +24,12 @@ NOTHING = "Nothing to be done"
 VERBOSE = os.environ.get("VERBOSE", "") not in ("", "0")
 
 
-def main(arguments=None) -> int:
+def main(arguments=None, *, check_live=None) -> int:
+    """`check_live(study, smoke=…, out=…)` raises a ValueError where a live run may not start."""
     options = _parser().parse_args(arguments)
     smoke, out = is_small(options.smoke), run_folder(options.profile, options.smoke, options.build)
     try:
-        books = _checked(options, smoke, out)
+        books = _checked(options, smoke, out, check_live)
         with one_run(out) as lock:
             for path in remove_leftovers(out):
                 print(f"{shown(path)}: left by a run that was killed, removed", file=sys.stderr)
@@ -62,7 +63,7 @@ def main(arguments=None) -> int:
     return 0
 
 
-def _checked(options, smoke: bool, out: Path) -> list:
+def _checked(options, smoke: bool, out: Path, check_live) -> list:
     """The notebooks to run, everything they are given checked. Raises a ValueError saying what would be right."""
     options_known = ("STUDY", options.study, ("all", *STUDIES)), ("PROFILE", options.profile, PROFILES)
     for name, value, known in options_known:
@@ -83,8 +84,10 @@ def _checked(options, smoke: bool, out: Path) -> list:
     if options.profile == "released":
         mirror_folder()
     if options.profile == "live":
-        from compendium.asking.live import check_live  # only live needs the client
-
+        if check_live is None:
+            raise ValueError(
+                "a live run starts with `python -m compendium`, which checks its key and its price"
+            )
         check_live(options.study, smoke=smoke, out=out)
     return books
 
@@ -116,9 +119,7 @@ def _every_core() -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m compendium.frame.run", description=__doc__.splitlines()[0]
-    )
+    parser = argparse.ArgumentParser(prog="python -m compendium", description=__doc__.splitlines()[0])
     parser.add_argument("--profile", default="demo", help=f"{', '.join(PROFILES)} (default: demo)")
     parser.add_argument("--study", default="all", help=f"all (the default), {', '.join(STUDIES)}")
     parser.add_argument("--smoke", default="0", help="1: the small N of the profile's smoke section")

@@ -61,7 +61,7 @@ def start(folder, url, out, targets=(MADE[0], MADE[2])):
         [
             sys.executable,
             "-m",
-            "compendium.frame.run",
+            "compendium",
             "--profile",
             "live",
             "--study",

@@ -46,14 +46,7 @@ def slurm():
 
 def run(project, build, *options):
     environment = {**os.environ, "PYTHONPATH": str(project), "COMPENDIUM_MIRROR": "", "VERBOSE": "1"}
-    command = [
-        sys.executable,
-        "-m",
-        "compendium.frame.run",
-        "--build",
-        str(project / "build" / build),
-        *options,
-    ]
+    command = [sys.executable, "-m", "compendium", "--build", str(project / "build" / build), *options]
     return subprocess.run(
         command, cwd=project, env=environment, text=True, capture_output=True, timeout=500, check=False
     )

@@ -34,7 +34,7 @@ def hear():
 def start(folder, **options):
     environment = {**os.environ, "PYTHONPATH": str(folder)}
     return subprocess.Popen(
-        [sys.executable, "-m", "compendium.frame.run", "--study", "alienbench"],
+        [sys.executable, "-m", "compendium", "--study", "alienbench"],
         cwd=folder,
         env=environment,
         text=True,

@@ -149,7 +149,7 @@ def _run(run: dict, study: str, fresh: Path, cores: str) -> None:
     command = [
         sys.executable,
         "-m",
-        "compendium.frame.run",
+        "compendium",
         "--profile",
         run["profile"],
         "--study",

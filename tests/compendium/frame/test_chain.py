@@ -49,7 +49,7 @@ def project(tmp_path_factory):
 def run(folder, *arguments, **options):
     environment = {**os.environ, "PYTHONPATH": str(folder), "COMPENDIUM_MIRROR": ""}
     return subprocess.run(
-        [sys.executable, "-m", "compendium.frame.run", *arguments],
+        [sys.executable, "-m", "compendium", *arguments],
         cwd=folder,
         env=environment,
         text=True,
@@ -252,7 +252,7 @@ def test_bad_params_stop_the_chain_before_anything_runs(project, text, message):
 def test_a_missing_mirror_is_said_before_anything_runs(project):
     environment = {**os.environ, "PYTHONPATH": str(project), "COMPENDIUM_MIRROR": "nowhere"}
     result = subprocess.run(
-        [sys.executable, "-m", "compendium.frame.run", "--profile", "released"],
+        [sys.executable, "-m", "compendium", "--profile", "released"],
         cwd=project,
         env=environment,
         text=True,

@@ -52,9 +52,7 @@ def project(tmp_path_factory):
     write_notebook(book, {"figures": ["dot"]}, "seed = 1\n", PAGE.format(name="01_a", code=CODE))
     write_notebook(folder / "notebooks/create/01_a.ipynb", {}, "seed = 1\n", "never = run")
     assert BASE in book.read_text().replace("\\n", "\n").replace('\\"', '"')
-    assert (
-        run(folder, "compendium.frame.run", "--profile", "released", "--study", "alienbench").returncode == 0
-    )
+    assert run(folder, "compendium", "--profile", "released", "--study", "alienbench").returncode == 0
     said = run(
         folder,
         "compendium.reader.certificate",
