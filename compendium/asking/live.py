@@ -17,7 +17,7 @@ import pandas as pd
 from compendium.asking.budget import check_estimate, estimate
 from compendium.asking.errors import BudgetError
 from compendium.asking.ledger import Ledger, spent_in
-from compendium.asking.sources import budget_for, live_endpoint
+from compendium.asking.sources import budget_for, ledgers_only, live_endpoint
 from compendium.frame.chain import notebooks
 from compendium.frame.params import ParamsError, is_small, profile_params, run_folder, study_params
 from compendium.frame.paths import ACROSS, STUDIES, from_root
@@ -49,8 +49,11 @@ def estimate_study(study: str, *, smoke: bool = False, out="build/live") -> pd.D
 def check_live(study: str, *, smoke: bool = False, out="build/live") -> None:
     """Refuse a live run that cannot end well: no key, or an estimate above the ceiling on top of what is spent.
 
-    Raises EndpointError or BudgetError (both ValueError), or ParamsError.
+    A run from its ledgers alone asks nothing, so it may start. Raises EndpointError or BudgetError (both
+    ValueError), or ParamsError.
     """
+    if ledgers_only():
+        return
     live_endpoint(PROFILE).key()
     budget, total = budget_for(PROFILE, [], out), None
     for name in live_studies(study):

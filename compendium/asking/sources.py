@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from compendium.asking.budget import Budget
 from compendium.asking.endpoint import Endpoint
 from compendium.asking.errors import BudgetError, EndpointError
-from compendium.frame.params import ParamsError, profile_params
+from compendium.frame.params import LEDGERS_ONLY, ParamsError, profile_params
 from compendium.frame.paths import PARAMS, from_root, shown
 
 SOURCES = ("simulated", "archive", "endpoint")
@@ -22,6 +22,11 @@ def check_source(source: str) -> str:
             f"source {source!r} is not one of {', '.join(SOURCES)} (params/<profile>.yaml, `source`)"
         )
     return source
+
+
+def ledgers_only() -> bool:
+    """Whether this process may ask no endpoint: a certificate of a live run is checked from its ledgers."""
+    return bool(os.environ.get(LEDGERS_ONLY))
 
 
 @contextmanager

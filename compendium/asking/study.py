@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from compendium.asking.ledger import Ledger
 from compendium.asking.results import Reply, StageResult
 from compendium.asking.results import judge as judge_reply
-from compendium.asking.sources import budget_for, check_source, endpoint_for
+from compendium.asking.sources import budget_for, check_source, endpoint_for, ledgers_only
 from compendium.asking.stage import run_stage
 from compendium.frame.paths import from_root
 
@@ -19,11 +19,15 @@ def asking(study: str, models, *, source: str, profile: str, out, ledger: str | 
 
     Every reply goes to `out`/ledgers/<ledger>.sqlite (default: the study's name), within the profile's budget for
     `models`. Replies are read from the ledger, so read them inside the block. Notebooks that may run side by side
-    need ledgers of their own. `options` are those of `compendium.asking.run_stage`.
+    need ledgers of their own. `options` are those of `compendium.asking.run_stage`. Where COMPENDIUM_LEDGERS_ONLY is
+    set, an endpoint is not asked: a reply that the ledger lacks is a LedgerError.
     """
+    frozen = source == "endpoint" and ledgers_only()
     with endpoint_for(check_source(source), study, profile) as endpoint:
         budget = budget_for(profile, models, out)
-        with Ledger(from_root(out) / "ledgers" / f"{ledger or study}.sqlite", wait=WAIT) as kept:
+        with Ledger(
+            from_root(out) / "ledgers" / f"{ledger or study}.sqlite", readonly=frozen, wait=WAIT
+        ) as kept:
             yield lambda requests, label, **options: run_stage(
                 requests, endpoint, kept, budget=budget, label=label, **options
             )

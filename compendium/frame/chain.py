@@ -7,13 +7,12 @@ params keys it reads; the names that its code uses lead to every definition it d
 
 import ast
 import functools
-import json
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from compendium.frame import param_types
-from compendium.frame.files import read_utf8, write_text_atomic
+from compendium.frame.files import parse_json, read_utf8, write_text_atomic
 from compendium.frame.params import PROFILES, ParamsError, study_params, unknown_key
 from compendium.frame.paths import ACROSS, DATA, NOTEBOOKS, PARAMS, ROOT, STUDIES, figures_folder, shown
 from compendium.frame.reach import Reach, ReachError, parsed
@@ -233,10 +232,7 @@ def read_notebook(path: Path) -> Notebook:
 
 def _content(path: Path) -> dict:
     """What the notebook's file holds; its cells are there and have the keys that are read here."""
-    try:
-        content = json.loads(read_utf8(path, ChainError, "a notebook"))
-    except json.JSONDecodeError as error:
-        raise ChainError(f"{shown(path)}: not a readable notebook ({error})") from None
+    content = parse_json(read_utf8(path, ChainError, "a notebook"), path, ChainError, "a readable notebook")
     cells = content.get("cells") if isinstance(content, dict) else None
     if not isinstance(cells, list) or not all(
         isinstance(cell, dict) and {"cell_type", "source"} <= cell.keys() for cell in cells

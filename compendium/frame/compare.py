@@ -40,7 +40,11 @@ def compare(folder: Path, before, after, place_of) -> list[Change]:
         elif hashes.pop(name) == entry["sha256"]:
             changes.append(Change(name, "equal"))
         else:
-            changes.append(Change(name, "changed", _detail(folder / name, place_of(name))))
+            try:
+                detail = _detail(folder / name, place_of(name))
+            except (ValueError, OverflowError) as error:  # the old one may be anybody's
+                detail = f"cannot be compared: {error}"
+            changes.append(Change(name, "changed", detail))
     return changes + [Change(name, "new", "the certificate does not list it") for name in hashes]
 
 

@@ -1,6 +1,7 @@
 """Reading text with one clear error; writing files whole: to a temporary name beside the target, then moved."""
 
 import hashlib
+import json
 import os
 import tempfile
 from contextlib import contextmanager
@@ -11,6 +12,9 @@ import yaml
 from compendium.frame.paths import shown
 
 TEMPORARY = ".part"  # marks the temporary files, so that those of a killed run can be told and removed
+DEEPEST = 50  # levels of nesting in a YAML file; Python's own stack ends at some hundreds
+MOST_DIGITS = 100  # characters of a number
+MOST_VALUES = 1_000_000  # values in a YAML file, each alias counted as all that it stands for
 
 
 class FileError(ValueError):
@@ -39,12 +43,12 @@ def read_utf8(path, error=FileError, what: str = "a text file") -> str:
 def read_yaml(path, error=FileError, kind=(dict, list)):
     """What a YAML file holds: a mapping or a list, as `kind` says (dict: an empty file is an empty mapping).
 
-    Raises `error` as `read_utf8`, and for malformed YAML (with its line), a key given twice, or content of
-    another kind.
+    Raises `error` as `read_utf8`, and for malformed YAML (with its line), a key given twice, content of another
+    kind, and what no file of ours would hold: more than DEEPEST levels, MOST_VALUES values or MOST_DIGITS digits.
     """
     text = read_utf8(path, error, "a YAML file")
     try:
-        content = yaml.load(text, Loader=_UniqueKeys)
+        content = yaml.load(text, Loader=_Careful)
     except yaml.YAMLError as problem:
         mark = getattr(problem, "problem_mark", None)
         where = f" line {mark.line + 1}, column {mark.column + 1}" if mark else ""
@@ -61,24 +65,69 @@ def read_yaml(path, error=FileError, kind=(dict, list)):
     return content
 
 
-class _UniqueKeys(yaml.SafeLoader):
-    """YAML in which a key given twice is an error: the second would silently win."""
+class _Careful(yaml.SafeLoader):
+    """YAML within bounds, in which a key given twice is an error (the second would silently win)."""
+
+    def __init__(self, stream):
+        super().__init__(stream)
+        self._depth, self._sizes = 0, {}
+
+    def compose_node(self, parent, index):
+        event = self.peek_event()
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise _no(f"more than {DEEPEST} levels of nesting", event)
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        if id(node) not in self._sizes:
+            if isinstance(event, yaml.AliasEvent):
+                raise _no(f"the alias *{event.anchor} stands inside what it names", event)
+            inner = getattr(node, "value", ()) if not isinstance(node, yaml.ScalarNode) else ()
+            parts = [part for each in inner for part in (each if isinstance(each, tuple) else (each,))]
+            self._sizes[id(node)] = 1 + sum(self._sizes[id(part)] for part in parts)
+            if self._sizes[id(node)] > MOST_VALUES:
+                raise _no(f"more than {MOST_VALUES} values", event)
+        return node
+
+    def construct_object(self, node, deep=False):
+        numeric = node.tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+        if numeric and len(node.value) > MOST_DIGITS:
+            raise _no(f"a number of {len(node.value)} digits", node)
+        try:
+            return super().construct_object(node, deep)
+        except (ValueError, LookupError, AttributeError, TypeError):  # 2026-13-45, !!bool x, !!int ""
+            raise _no(f"a value that is no {node.tag.rpartition(':')[2]}", node) from None
 
     def construct_mapping(self, node, deep=False):
         seen = set()
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
             if isinstance(key, str) and key in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key!r} is given twice", key_node.start_mark
-                )
+                raise _no(f"the key {key!r} is given twice", key_node)
             seen.add(key if isinstance(key, str) else id(key_node))
         return super().construct_mapping(node, deep)
 
 
+def _no(what: str, at) -> yaml.MarkedYAMLError:
+    return yaml.constructor.ConstructorError(None, None, what, at.start_mark)
+
+
+def parse_json(text: str, path, error=FileError, what: str = "a JSON file"):
+    """What the JSON `text` of the file `path` says. Raises `error`, naming the file, for anything else, nesting
+    beyond Python's stack and integers beyond its limit included.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise error(f"{shown(path)}: nested too deeply; it should be {what}") from None
+    except ValueError as problem:
+        raise error(f"{shown(path)}: not {what} ({problem})") from None
+
+
 def sha256(path) -> str:
     """A file's SHA-256, in hexadecimal digits. Raises OSError where it cannot be read."""
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    with open(path, "rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
 def said(error: OSError) -> str:

@@ -9,6 +9,9 @@ from compendium.frame import files, param_types
 from compendium.frame.paths import PARAMS, STUDIES, from_root, shown
 
 PROFILES = ("demo", "released", "live")
+LEDGERS_ONLY = (
+    "COMPENDIUM_LEDGERS_ONLY"  # the variable with which no endpoint is asked: ledgers hold every reply
+)
 SECTION = {"type": "mapping", "empty": True, "or_null": True}  # what a profile may set of one study
 
 

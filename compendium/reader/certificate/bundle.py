@@ -15,22 +15,20 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
-import zipfile
 from pathlib import Path
 
 import yaml
 
 from compendium.frame.compare import Change, compare
 from compendium.frame.files import sha256, write_text_atomic
-from compendium.frame.params import PROFILES, is_small, run_folder
+from compendium.frame.params import LEDGERS_ONLY, PROFILES, is_small, profile_params, run_folder
 from compendium.frame.paths import ROOT, figures_folder, from_root, shown
-from compendium.reader.certificate.facts import CertificateError, facts_of
+from compendium.reader.certificate.facts import CertificateError, facts_of, ledgers_of
 from compendium.reader.certificate.page import crate, page, pdf
+from compendium.reader.certificate.untrusted import NAME, WORD, opened, plain, read
 
-NAME = "codecheck.yml"
-WHOLE = ("manifest", "run", "verdicts", "code", "parameters", "environment", "machine", "archives")
 LONG = 80  # characters of a value that a difference shows
+MOST_NOTES = 200  # differences that are printed
 
 
 def write(profile: str, out: Path, *, smoke: bool = False, checker: str = "") -> Path:
@@ -39,6 +37,10 @@ def write(profile: str, out: Path, *, smoke: bool = False, checker: str = "") ->
     `checker` names who ran it ("Name <ORCID>"); left out, the certificate says that nobody has signed it.
     Raises CertificateError where there is no finished run.
     """
+    if not WORD.fullmatch(out.name):
+        raise CertificateError(
+            f"{shown(out)}: a certified run's folder has a name of letters, digits and ._+-; rename it"
+        )
     facts = facts_of(profile, out, smoke=smoke, checker=checker)
     folder = out / "certificate"
     if folder.exists():
@@ -63,17 +65,14 @@ def verify(file: Path, *, cores: str = "", build: str = "") -> tuple[dict, list[
     """Re-run the chain of a certificate afresh and compare: (its facts, changes of exhibits, other
     differences).
 
-    The run goes to `build` (default: build/verify-<run>), emptied first. A live run is repeated from the
-    ledgers of the run, so nothing is asked again that was answered. Raises CertificateError for a file that
-    is no certificate, or a chain that stops.
+    The run goes to build/verify-<digest of the certificate>, emptied first, or to `build`, which must not hold
+    anything. No model is asked: a live run is repeated from its ledgers, with no key at hand. Raises
+    CertificateError for a file that is no certificate, or a chain that stops.
     """
     with opened(file) as folder:
         facts = read(folder)
-        run = facts["run"]
-        fresh = from_root(build or f"build/verify-{run['name']}")
-        for path in (fresh, figures_folder(fresh)):
-            shutil.rmtree(path, ignore_errors=True)
-        _ledgers(run, fresh)
+        run, fresh = facts["run"], _place(build, sha256(folder / NAME))
+        _ledgers(facts, fresh)
         whole = all(count["executed"] == count["notebooks"] for count in run["coverage"].values())
         for study in ["all"] if whole else run["studies"]:
             _run(run, study, fresh, cores)
@@ -82,67 +81,42 @@ def verify(file: Path, *, cores: str = "", build: str = "") -> tuple[dict, list[
         return facts, changes, _differences(facts, new)
 
 
-class opened:
-    """A certificate's folder, whether it is given as the zip, the folder, or codecheck.yml in it."""
-
-    def __init__(self, file):
-        self._file, self._temporary = Path(file), None
-
-    def __enter__(self) -> Path:
-        if self._file.is_dir():
-            return self._file
-        if self._file.name == NAME and self._file.is_file():
-            return self._file.parent
-        if not zipfile.is_zipfile(self._file):
-            fault = "is no certificate" if self._file.exists() else "there is no such file"
-            raise CertificateError(
-                f"{shown(self._file)}: {fault}; give the zip that `make certificate` wrote, its "
-                f"folder, or {NAME} in it"
-            )
-        self._temporary = tempfile.TemporaryDirectory()
-        with zipfile.ZipFile(self._file) as archive:
-            archive.extractall(self._temporary.name)
-        return Path(self._temporary.name)
-
-    def __exit__(self, *_):
-        if self._temporary is not None:
-            self._temporary.cleanup()
+def _place(build: str, digest: str) -> Path:
+    """The empty folder of the re-run. What is removed follows from the certificate's hash, not from what it says."""
+    name = f"verify-{digest[:16]}"
+    fresh = from_root(build or f"build/{name}")
+    if build:
+        if fresh.exists() and (not fresh.is_dir() or any(fresh.iterdir())):
+            raise CertificateError(f"{shown(fresh)}: should be a new or an empty folder")
+        return fresh
+    for path in (fresh, figures_folder(fresh)):
+        if path.is_symlink():
+            raise CertificateError(f"{shown(path)}: is a link; remove it")
+        if path.exists():
+            shutil.rmtree(path)
+    return fresh
 
 
-def read(folder: Path) -> dict:
-    """The facts of a certificate, its exhibits checked against the hashes it states.
-
-    Raises CertificateError where the file is missing or malformed, or an exhibit in the bundle was altered.
-    """
-    path = folder / NAME
-    try:
-        facts = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError) as error:
+def _ledgers(facts: dict, fresh: Path) -> None:
+    """A live run's replies, so that the re-run need not ask for them: those that the certificate states."""
+    run = facts["run"]
+    if not _is_live(run):
+        return
+    out = from_root("build") / run["name"]
+    if not (out / "ledgers").is_dir():
         raise CertificateError(
-            f"{NAME}: cannot be read ({type(error).__name__}); the certificate should hold it"
-        ) from None
-    lacking = [name for name in WHOLE if name not in facts] if isinstance(facts, dict) else WHOLE
-    if lacking:
-        raise CertificateError(f"{NAME}: lacks {lacking[0]}; it was not written by `make certificate`")
-    for entry in facts["manifest"]:
-        held = folder / entry["file"]
-        if not held.is_file() or sha256(held) != entry["sha256"]:
-            raise CertificateError(
-                f"{entry['file']}: the copy in the bundle is not the one that {NAME} lists; the "
-                "certificate was altered after it was written"
-            )
-    return facts
+            f"{shown(out / 'ledgers')}: a live run is verified from its ledgers, and they are not here"
+        )
+    shutil.copytree(out / "ledgers", fresh / "ledgers")
+    if ledgers_of(fresh) != facts.get("ledgers"):
+        raise CertificateError(
+            f"{shown(out / 'ledgers')}: not the replies that the certificate states; a live run is verified "
+            "from its own ledgers"
+        )
 
 
-def _ledgers(run: dict, fresh: Path) -> None:
-    """A live run's replies, so that the re-run need not ask for them."""
-    kept = from_root(f"build/{run['name']}") / "ledgers"
-    if run["profile"] == "live":
-        if not kept.is_dir():
-            raise CertificateError(
-                f"{shown(kept)}: a live run is verified from its ledgers, and they are not here"
-            )
-        shutil.copytree(kept, fresh / "ledgers")
+def _is_live(run: dict) -> bool:
+    return profile_params(run["profile"])["source"] == "endpoint"
 
 
 def _run(run: dict, study: str, fresh: Path, cores: str) -> None:
@@ -161,7 +135,11 @@ def _run(run: dict, study: str, fresh: Path, cores: str) -> None:
         "--cores",
         cores,
     ]
-    if subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False).returncode:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    if _is_live(run):
+        environment[LEDGERS_ONLY] = "1"
+        environment.pop(profile_params(run["profile"]).get("endpoint", {}).get("key_env") or "", None)
+    if subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode:
         raise CertificateError(f"the chain stopped at {study}: nothing was compared (its message is above)")
 
 
@@ -194,8 +172,7 @@ def _changed(old: dict, new: dict) -> list[tuple]:
 
 
 def _word(value) -> str:
-    text = "absent" if value is None else str(value)
-    return text if len(text) <= LONG else f"{text[:LONG]} …"
+    return "absent" if value is None else plain(value, LONG)
 
 
 def main(arguments=None) -> int:
@@ -211,12 +188,14 @@ def main(arguments=None) -> int:
     verifying = commands.add_parser("verify", help="re-run a certificate's chain and say what changed")
     verifying.add_argument("file")
     verifying.add_argument("--cores", default="")
-    verifying.add_argument("--build", default="", help="folder of the re-run (default: build/verify-<run>)")
+    verifying.add_argument(
+        "--build", default="", help="a new folder for the re-run (default: build/verify-…)"
+    )
     options = parser.parse_args(arguments)
     try:
         return _write(options) if options.command == "write" else _verify(options)
     except ValueError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {plain(error)}", file=sys.stderr)
         return 2
 
 
@@ -236,9 +215,11 @@ def _verify(options) -> int:
     total = len(facts["manifest"])
     changed = [change for change in changes if change.kind != "equal"]
     for change in changed:
-        print(f"{change.kind}: {change.file}{f': {change.detail}' if change.detail else ''}")
-    for line in differences:
-        print(f"note: {line}")
+        print(plain(f"{change.kind}: {change.file}{f': {change.detail}' if change.detail else ''}"))
+    for line in differences[:MOST_NOTES]:
+        print(plain(f"note: {line}"))
+    if len(differences) > MOST_NOTES:
+        print(f"note: and {len(differences) - MOST_NOTES} more differences")
     print(
         f"{total - sum(change.kind != 'new' for change in changed)} of {total} exhibits equal"
         + (f", {len(changed)} not" if changed else ": the run is confirmed")

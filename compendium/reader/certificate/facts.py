@@ -77,7 +77,7 @@ def facts_of(profile: str, out: Path, *, smoke: bool, checker: str) -> dict:
         "code": _code(),
         "parameters": {study: study_params(study, profile=profile, smoke=smoke) for study in studies},
         "archives": _archives(studies) if profile_params(profile)["source"] == "archive" else [],
-        "ledgers": _ledgers(out),
+        "ledgers": ledgers_of(out),
         "environment": {"python": platform.python_version(), "packages": _packages()},
         "machine": _machine(),
     }
@@ -240,7 +240,7 @@ def _archives(studies) -> list[dict]:
     return entries
 
 
-def _ledgers(out: Path) -> list[dict]:
+def ledgers_of(out: Path) -> list[dict]:
     """Each ledger: how many replies, and a hash of what was asked and answered (not of when)."""
     entries = []
     for path in sorted((out / "ledgers").glob("*.sqlite")):

@@ -1,11 +1,15 @@
+import dataclasses
+
 import pytest
 
-from compendium.asking.errors import InvalidReply
+from compendium.asking.errors import InvalidReply, LedgerError
 from compendium.asking.ledger import Ledger
+from compendium.asking.live import check_live
 from compendium.asking.request import Request
 from compendium.asking.simulated.reply import Reply
 from compendium.asking.study import ask_all, asking, in_process
 from compendium.frame.params import ParamsError
+from tests.compendium.asking.loopback import Loopback
 
 MODEL = "openai/gpt-6-luna"
 
@@ -56,3 +60,25 @@ def test_in_process_asks_again_and_then_gives_up():
     ).replies
     assert (first.parsed, first.attempts, first.void_reason) == ("good", 2, None)
     assert second.parsed is None and second.attempts == 2 and second.text == "" and second.void_reason
+
+
+def test_a_certificate_s_run_asks_no_endpoint(tmp_path, monkeypatch):
+    """What the ledger holds is answered without a key and without a call; what it lacks is an error."""
+    monkeypatch.setenv("OPENROUTER_API_KEY", "sk-canary-0123456789")
+    asked = [dataclasses.replace(request, max_tokens=100) for request in requests(3)]
+    options = {"source": "endpoint", "profile": "live", "out": tmp_path}
+    with Loopback() as server:
+        monkeypatch.setenv("COMPENDIUM_BASE_URL", server.url)
+        said = ask_all("alienbench", asked[:2], "writing", **options)[0]
+        assert len(server.log) == 2
+        monkeypatch.setenv("COMPENDIUM_LEDGERS_ONLY", "1")
+        monkeypatch.delenv("OPENROUTER_API_KEY")
+        check_live("alienbench", out=tmp_path)
+        again, report = ask_all("alienbench", asked[:2], "writing", **options)
+        assert [reply.text for reply in again] == [reply.text for reply in said]
+        assert report.total("from_ledger") == 2
+        with pytest.raises(LedgerError, match="has no valid reply"):
+            ask_all("alienbench", asked, "writing", **options)
+        with pytest.raises(LedgerError, match="there is no such ledger"):
+            ask_all("create", asked[:1], "writing", **options)
+        assert len(server.log) == 2, "nothing was asked"

@@ -298,6 +298,8 @@ def test_malformed_metadata_names_the_notebook(tmp_path, meta, parameters, messa
     "content, message",
     [
         (b"", "not a readable notebook"),
+        (b"[" * 20_000, "nested too deeply"),
+        (b"[" + b"7" * 5_000 + b"]", "not a readable notebook"),
         (b"[1]", "should hold `cells`"),
         (b"{}", "should hold `cells`"),
         (b'{"cells": [{"cell_type": "code"}]}', "should hold `cells`, each with cell_type and source"),

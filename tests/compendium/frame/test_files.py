@@ -7,6 +7,7 @@ from compendium.frame.files import (
     TEMPORARY,
     FileError,
     atomic_write,
+    parse_json,
     read_utf8,
     read_yaml,
     remove_leftovers,
@@ -98,3 +99,52 @@ def test_yaml_of_another_kind_is_named(tmp_path):
             read_yaml(path, kind=kind)
     path.write_text("")
     assert read_yaml(path, kind=dict) == {} and read_yaml(path, kind=list) == []
+
+
+def laughs(levels: int, form: str = "[{}]") -> str:
+    """A billion laughs: each level names the one before nine times, and the first names `a`."""
+    names = ["a", *(f"l{level}" for level in range(levels))]
+    return "\n".join(
+        f"{name}: &{name} {form.format(', '.join([f'*{before}'] * 9))}"
+        for before, name in zip(names, names[1:])
+    )
+
+
+@pytest.mark.parametrize(
+    "text, says",
+    [
+        ("[" * 20_000, "line 1, column 51: not valid YAML: more than 50 levels"),
+        ("a: " + "[" * 20_000 + "]" * 20_000, "more than 50 levels of nesting"),
+        ("- " * 20_000 + "1", "more than 50 levels"),
+        ("a: 1\nseed: " + "7" * 5_000, "line 2, column 7: not valid YAML: a number of 5000 digits"),
+        ("seed: 0x" + "f" * 5_000, "a number of 5002 digits"),
+        ("seed: 1." + "0" * 5_000, "a number of 5002 digits"),
+        ("day: 2026-13-45", "line 1, column 6: not valid YAML: a value that is no timestamp"),
+        ('a: !!int ""', "a value that is no int"),
+        ("a: !!bool maybe", "a value that is no bool"),
+        ("a: &a [*a]", r"the alias \*a stands inside what it names"),
+        ("a: &a [" + "1, " * 99 + "]\n" + laughs(6), "more than 1000000 values"),
+        ("a: &a {x: 1, y: 2}\n" + laughs(30, "{{<<: [{}]}}"), "more than 1000000 values"),
+    ],
+)
+def test_yaml_that_no_machine_should_follow_is_one_line(tmp_path, text, says):
+    path = tmp_path / "params.yaml"
+    path.write_text(text)
+    with pytest.raises(
+        FileError, match="params.yaml: " + ("" if says.startswith("line") else ".*") + says
+    ) as told:
+        read_yaml(path)
+    assert "\n" not in str(told.value)
+
+
+def test_an_alias_within_bounds_is_what_it_stands_for(tmp_path):
+    path = tmp_path / "params.yaml"
+    path.write_text("a: &a [1, 2]\nb: *a\nc: {d: *a}\n")
+    assert read_yaml(path) == {"a": [1, 2], "b": [1, 2], "c": {"d": [1, 2]}}
+
+
+@pytest.mark.parametrize("text", ["[" * 20_000, '{"a": ' + "7" * 5_000 + "}", "{", '{"metadata": ' * 20_000])
+def test_json_that_no_machine_should_follow_is_one_line(text):
+    with pytest.raises(FileError, match="01_a.ipynb: ") as told:
+        parse_json(text, "01_a.ipynb")
+    assert "\n" not in str(told.value)
