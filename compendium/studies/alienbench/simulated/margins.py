@@ -56,7 +56,7 @@ def additive_rates(row_sums, column_means) -> tuple[np.ndarray, np.ndarray]:
         if np.abs(gap).max() < 1e-11:
             return p, b
         step = np.linalg.solve(_information(p), gap[..., None])[..., 0]
-        step *= np.minimum(1, 2 / np.abs(step).max(axis=1, keepdims=True))  # damped while far away
+        step *= 2 / np.maximum(2, np.abs(step).max(axis=1, keepdims=True))  # damped while far away; 0 stays 0
         a, b = a + step[:, :conditions], b + step[:, conditions:]
     raise ValueError(f"no table of rates meets these margins: the best is off by {np.abs(gap).max():.2g}")
 
@@ -157,7 +157,7 @@ def _covariance(p, x, pairs, squared, ridge):
 
 def _line_search(theta, step, dual, target, x, squared, ridge):
     """Take the Newton step, halved cell by cell until the dual does not rise."""
-    length = np.minimum(1, 6 / np.abs(step).max(axis=1))
+    length = 6 / np.maximum(6, np.abs(step).max(axis=1))  # 1 for a short step, also one of exactly 0
     for _ in range(40):
         moved = theta + length[:, None] * step
         value, p = _dual(moved, target, x, squared, ridge)

@@ -83,6 +83,8 @@ def run_candidate(
             backend = "none"
     elif backend not in BACKENDS:
         raise ValueError(f"backend {backend!r} is not one of {', '.join(BACKENDS)}")
+    elif lacking := _lacking(backend):
+        raise SandboxRefused(f"refused to run model-written Python: {backend}: {lacking}")
     verdict = _run(source, limits, backend)
     if verdict.status == "refused":
         if backend == "none" or unavailable(backend) is None:
@@ -109,12 +111,19 @@ def isolation() -> tuple[str | None, tuple[str, ...]]:
 
 def unavailable(backend: str) -> str | None:
     """Why `backend` cannot isolate here, or None where it can; tried by entering it with no candidate."""
+    if lacking := _lacking(backend):
+        return lacking
+    verdict = _run(None, Limits(), backend)
+    return None if verdict.status == "ok" else verdict.message or verdict.status
+
+
+def _lacking(backend: str) -> str | None:
+    """What this machine has not got that `backend` cannot start without, or None."""
     if not sys.platform.startswith("linux"):
         return f"it needs Linux, this is {sys.platform}"
     if backend == "bwrap" and shutil.which("bwrap") is None:
         return "the program bwrap is not installed"
-    verdict = _run(None, Limits(), backend)
-    return None if verdict.status == "ok" else verdict.message or verdict.status
+    return None
 
 
 def _run(source, limits: Limits, backend: str) -> Verdict:

@@ -28,6 +28,19 @@ def test_margins_that_disagree_by_their_rounding_keep_the_row_sums(design):
     np.testing.assert_allclose(fitted.mean(axis=1), columns, atol=2e-3)
 
 
+def test_a_model_that_is_met_already_waits_for_the_others_without_a_warning(design):
+    """The first model's Newton step is exactly 0 from the start, the others' are not."""
+    _, rows, columns = design
+    rows, columns = np.vstack([np.full(5, 1.5), rows]), np.vstack([np.full(6, 0.25), columns])
+    with np.errstate(all="raise"):
+        fitted, _ = margins.additive_rates(rows, columns)
+        np.testing.assert_allclose(fitted[0], 0.25, atol=1e-12)
+        rates, weights = np.array([np.full(4, 0.5), np.full(4, 0.3)]), np.ones((2, 4))
+        p = margins.joint_states(rates, weights, np.array([1.0, 1.4]))
+    np.testing.assert_allclose(p[0], 1 / 16, atol=1e-12)
+    np.testing.assert_allclose(fitted[1:].sum(axis=2), rows[1:], atol=1e-9)
+
+
 def test_margins_out_of_range_or_reach_are_refused():
     with pytest.raises(ValueError, match="strictly between 0"):
         margins.additive_rates([[2.0, 0.5]], [[0.5, 1.2]])

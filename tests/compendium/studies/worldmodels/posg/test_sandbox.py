@@ -324,8 +324,11 @@ def test_it_refuses_where_isolation_cannot_be_had(monkeypatch):
 def test_the_reason_is_named_where_bwrap_is_missing(monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: None)
     assert unavailable("bwrap") == "the program bwrap is not installed"
+    with pytest.raises(SandboxRefused, match="bwrap: the program bwrap is not installed"):
+        run_candidate(module(), backend="bwrap")
 
 
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="the program bwrap is not installed")
 def test_an_open_door_is_found_before_anything_runs(monkeypatch):
     """With a way in that isolates nothing the child itself notices, and the candidate never runs."""
     original = sandbox._command
