@@ -7,6 +7,7 @@ stages (how many of its stages are split, one after the other).
 
 import json
 import os
+import shlex
 import signal
 
 from compendium.frame.chain import check_params, notebooks, stamp
@@ -27,6 +28,7 @@ SOURCE = profile_params(PROFILE)["source"]
 MIRROR = os.environ.get("COMPENDIUM_MIRROR", "")
 VALUES = {study: check_params(study, [b for b in BOOKS if b.study == study], PROFILE, SMOKE) for study in SHOWN}
 SHARDS, STAGES = int(config.get("shards", 1)), int(config.get("stages", 1))
+RUN = f"python -SPE {shlex.quote(str(ROOT / 'compendium/frame/warm_client.py'))}"  # a fork of the warm parent
 CELLS = {book.rule: OUT / "cells" / book.study / f"{book.name}.csv" for book in BOOKS}
 
 
@@ -74,7 +76,7 @@ for book in BOOKS:
         message:
             f"{book.study}/{book.name}"
         shell:
-            "exec python -m compendium.frame.execute {params.notebook:q} {output[0]:q} {params.values:q}"
+            "exec {RUN} notebook -m compendium.frame.execute {params.notebook:q} {output[0]:q} {params.values:q}"
 
 
     for folder in shards_of(book):
@@ -132,4 +134,4 @@ rule verify:
     message:
         "verification"
     shell:
-        "python -m compendium.frame.verify {params.profile} {params.studies} {params.out:q} {input.cells:q}"
+        "exec {RUN} verify -m compendium.frame.verify {params.profile} {params.studies} {params.out:q} {input.cells:q}"

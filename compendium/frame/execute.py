@@ -33,6 +33,9 @@ def execute(notebook: Path, output: Path, parameters: dict) -> None:
     from papermill.exceptions import PapermillExecutionError
 
     from compendium.frame.notebook_html import to_html
+    from compendium.frame.warm_kernel import use_where_possible
+
+    use_where_possible()
 
     with atomic_write(output, suffix=".ipynb") as temporary:
         try:

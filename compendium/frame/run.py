@@ -13,6 +13,7 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
+from compendium.frame import warm
 from compendium.frame.archive import mirror_folder
 from compendium.frame.chain import check_params, notebooks, write_stamps
 from compendium.frame.files import remove_leftovers, said
@@ -139,6 +140,7 @@ def _snakemake(options, smoke: bool, out: Path, lock) -> tuple:
     killed.
     """
     command = [
+        *([sys.executable, "-m", "compendium.frame.warm"] if warm.available() else []),
         sys.executable,
         "-m",
         "snakemake",
