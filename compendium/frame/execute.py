@@ -12,9 +12,10 @@ import traceback
 from pathlib import Path
 
 from compendium.frame.files import atomic_write, said, write_text_atomic
-from compendium.frame.paths import ROOT, shown
+from compendium.frame.paths import ROOT, from_root, shown
 from compendium.frame.processes import die_with_parent
 
+MOST_MOVED = 5  # numbers that moved, named as their notebook ends; the report names all
 VERBOSE = os.environ.get("VERBOSE", "") not in ("", "0")
 
 
@@ -62,6 +63,27 @@ def execute(notebook: Path, output: Path, parameters: dict) -> None:
     write_text_atomic(output.with_suffix(".html"), to_html(output))
 
 
+def moved_numbers(notebook: Path, out: Path) -> list[str]:
+    """What a notebook's cells say now that the last verified run's did not, in words; at most `MOST_MOVED` lines.
+
+    Empty in a first run, and where the last run's cells cannot be read (verification says so).
+    """
+    from compendium.frame.cells import CellsError, read_cells
+    from compendium.frame.compare import in_words, moved
+
+    last, name = out / "cells.csv", f"{notebook.parent.name}/{notebook.stem}"
+    if not last.is_file():
+        return []
+    try:
+        before = read_cells(last)
+    except CellsError:
+        return []
+    after = read_cells(out / "cells" / f"{name}.csv")
+    said = in_words(moved(before[before["notebook"] == name], after[after["basis"] == "data"]))
+    more = [f"and {len(said) - MOST_MOVED} more"] if len(said) > MOST_MOVED else []
+    return said[:MOST_MOVED] + more
+
+
 def _code_cells(notebook: Path) -> list:
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     return [cell for cell in cells if cell["cell_type"] == "code"]
@@ -84,6 +106,8 @@ def main(arguments) -> int:
     sys.modules.setdefault("rfc3987_syntax", None)
     try:
         execute(ROOT / notebook, Path(output), parameters)
+        for line in moved_numbers(ROOT / notebook, from_root(parameters["out"])):
+            print(f"  moved: {line}", file=sys.stderr)
     except NotebookError as error:
         print(error, file=sys.stderr)
         return 1

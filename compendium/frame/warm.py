@@ -10,6 +10,7 @@ it. Linux and other systems with `fork` and without its traps; elsewhere `availa
 """
 
 import array
+import functools
 import importlib
 import json
 import math
@@ -132,6 +133,7 @@ class Parent:
 
     def _accept(self):
         connection, _ = self._listening.accept()
+        _warm_up()
         try:
             connection.settimeout(60)
             order, files = receive(connection)
@@ -178,6 +180,16 @@ class Parent:
                 if connection in {key.fileobj for key in self._selector.get_map().values()}:
                     self._selector.unregister(connection)
                 connection.close()
+
+
+@functools.cache
+def _warm_up() -> None:
+    """Import the libraries, at the first request: where nothing is stale none comes."""
+    for name in LIBRARIES:
+        try:
+            importlib.import_module(name)
+        except ImportError:  # the child that needs it will say so
+            pass
 
 
 def _tell(connection, number: int):
@@ -257,11 +269,6 @@ def main(command) -> int:
         sys.modules.setdefault(
             "rfc3987_syntax", None
         )  # jsonschema builds a grammar of it on import: a second
-        for name in LIBRARIES:
-            try:
-                importlib.import_module(name)
-            except ImportError:  # the child that needs it will say so
-                pass
         return parent.serve(process)
 
 

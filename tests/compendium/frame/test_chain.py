@@ -89,7 +89,12 @@ def test_the_chain_runs_what_changed_and_nothing_else(project):
     assert ran == set() and "Nothing to do: all 3 notebooks of profile demo are up to date." in result.stdout
 
     (project / "params/alienbench.yaml").write_text("B: 11\nseed: 1\n")
-    assert rerun(project)[0] == {"01_a", "02_b"}, "a params key: who names it, and who needs its files"
+    ran, result = rerun(project)
+    assert ran == {"01_a", "02_b"}, "a params key: who names it, and who needs its files"
+    said = [line.strip() for line in result.stderr.splitlines() if "moved" in line]
+    assert said == ["moved: alienbench/t[a, x] was 10, is 11", "moved: alienbench/t[b, x] was 11, is 12"], (
+        "each number that moved, as its notebook ends"
+    )
 
     module = project / "lib/numeric.py"
     code = module.read_text()
