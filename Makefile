@@ -20,7 +20,7 @@ PYTHON := $(VENV)/bin/python
 READY  := $(VENV)/.ready
 endif
 
-.PHONY: tables test lab bench refresh live-estimate setup clean
+.PHONY: what-if watch tables test lab bench refresh live-estimate setup clean
 .DEFAULT_GOAL := tables
 
 tables: $(READY)
@@ -38,6 +38,14 @@ bench: $(READY)
 # Execute the committed notebooks with their defaults and store the outputs that `make test` compares.
 refresh: $(READY)
 	@$(PYTHON) -m compendium.frame.refresh $(NOTEBOOKS)
+
+# What an edit of one function could move: make what-if FUNCTION=lib.ranks.spearman [PROFILE=…]
+what-if: $(READY)
+	@$(PYTHON) -m compendium.reader.what_if "$(FUNCTION)" --profile "$(PROFILE)"
+
+# Run the chain again at each save of code, notebooks, params or data: make watch STUDY=…
+watch: $(READY)
+	@$(PYTHON) -m compendium.frame.watch --profile "$(PROFILE)" --study "$(STUDY)" --smoke "$(SMOKE)" --cores "$(CORES)"
 
 live-estimate: $(READY)
 	@$(PYTHON) -m compendium.asking.live --study "$(STUDY)" --smoke "$(SMOKE)"

@@ -50,8 +50,8 @@ MOST = 8 * 1024 * 1024  # bytes of a request
 
 
 def available() -> bool:
-    """Whether children can be forked from a parent that has imported all this."""
-    return sys.platform == "linux" and os.environ.get(VARIABLE) != "0"
+    """Whether a parent should be started: children can be forked here, none is there, and "0" does not forbid it."""
+    return sys.platform == "linux" and not os.environ.get(VARIABLE)
 
 
 def receive(connection) -> tuple[dict, list[int]]:
