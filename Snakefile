@@ -118,14 +118,17 @@ rule verify:
     input:
         cells=list(CELLS.values()),
         published=[path for study in WHOLE if os.path.exists(ROOT / (path := f"data/published/{study}.csv"))],
-        contradictions=[path for study in WHOLE
-                        if os.path.exists(ROOT / (path := f"data/published/{study}_contradictions.yaml"))],
+        findings=[path for name in (*(f"{study}_findings" for study in WHOLE), "held")
+                  if os.path.exists(ROOT / (path := f"data/published/{name}.yaml"))],
+        page="compendium/frame/static/verification.js",
         code=stamp(OUT, "verify"),
     output:
         OUT / "cells.csv",
         OUT / "derived.csv",
         OUT / "moved.csv",
         OUT / "verification.csv",
+        OUT / "unprinted.csv",
+        OUT / "independent.csv",
         OUT / "verification.html",
     params:
         profile=PROFILE,

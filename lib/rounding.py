@@ -38,10 +38,6 @@ class Printed(NamedTuple):
         slack = SLACK * 10.0**-decimals
         return bool(self.lo <= hi + slack and lo <= self.hi + slack)
 
-    def nearest(self, printed) -> float:
-        """The number in [lo, hi] that is nearest to `printed`."""
-        return float(np.clip(printed, self.lo, self.hi))
-
 
 def printed_range(value, decimals):
     """(lo, hi): the closed range of numbers that print as `value` with so many decimals. Arrays broadcast."""

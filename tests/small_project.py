@@ -10,7 +10,7 @@ PAGE = (
     "from compendium.frame.page import Page\n"
     'page = Page("alienbench", "{name}", profile=profile, out=out)\n{code}\npage.close()'
 )
-COLUMNS = "study,exhibit,row,column,value,lo,hi,decimals,note,place,kind,tolerance,archive\n"
+COLUMNS = "study,exhibit,row,column,value,lo,hi,decimals,note,place,kind,tolerance,archive,print\n"
 
 
 def small_project(folder, params: dict, printed: str = "", files=()):

@@ -5,7 +5,6 @@ The printed side lies in data/published/<study>.csv, the computed side is writte
 """
 
 import io
-import operator
 from pathlib import Path
 
 import numpy as np
@@ -13,22 +12,18 @@ import pandas as pd
 
 from compendium.frame.files import read_utf8, read_yaml
 from compendium.frame.paths import DATA, shown
+from compendium.frame.verdict import EVIDENCE, SIGNS
 
 ADDRESS = ["study", "exhibit", "row", "column"]
 VALUES = ["value", "lo", "hi", "decimals", "note"]
 COMPUTED = [*ADDRESS, *VALUES, "notebook", "cell"]
-PUBLISHED = [*ADDRESS, *VALUES, "place", "kind", "tolerance", "archive"]
-KINDS = ("exact", "monte-carlo", "bound")
-COVERS = ("same", "other run", "none", "design")  # design: a constant or choice that no data could show
-# how the note of a bound begins; the longer signs first
-SIGNS = {
-    "<=": operator.le,
-    ">=": operator.ge,
-    "≤": operator.le,
-    "≥": operator.ge,
-    "<": operator.lt,
-    ">": operator.gt,
-}
+PUBLISHED = [*ADDRESS, *VALUES, "place", "kind", "tolerance", "archive", "print"]
+KINDS = ("exact", "monte-carlo", "bound", "design")  # design: a choice that no data could show
+COVERS = tuple(word for word in EVIDENCE if word != "printed")  # what is at hand in the profile released
+# number: the paper prints it (in digits or in words); word: it prints a word such as "Pass"; nothing: a dash or an
+# empty cell; file: it stands in a file released beside the paper
+PRINTS = ("number", "word", "nothing", "file")
+FINDINGS = ("contradiction", "reconcilable", "oddity")
 NUMERIC = {"value": float, "lo": float, "hi": float, "decimals": "Int64"}
 
 
@@ -77,7 +72,8 @@ def read_cells(path) -> pd.DataFrame:
 def published(study: str) -> pd.DataFrame:
     """The printed numbers of a study (columns `PUBLISHED`), one row a number, in the order of the paper.
 
-    Raises CellsError as `read_cells`, and, naming the line, for a kind or an archive cover that is not a known
+    `archive` is the evidence at hand in the profile released, `print` what stands in the paper (see `PRINTS`).
+    Raises CellsError as `read_cells`, and, naming the line, for a kind, an archive or a print that is not a known
     word, neither a value (with its decimals) nor a note that says why, half an interval, a bound whose note does
     not begin with its sign, and a tolerance that is no Monte Carlo quantity's or is missing there.
     """
@@ -86,7 +82,8 @@ def published(study: str) -> pd.DataFrame:
     missing = [name for name in PUBLISHED if name not in frame.columns]
     if missing:
         raise CellsError(f"{shown(path)}: lacks the column {missing[0]!r}")
-    for name, known in (("kind", KINDS), ("archive", COVERS), ("study", (study,))):
+    words = {"kind": KINDS, "archive": COVERS, "print": PRINTS, "study": (study,)}
+    for name, known in words.items():
         _refuse(
             path,
             frame,
@@ -150,54 +147,59 @@ def address(row) -> str:
     return f"{row['study']}/{row['exhibit']}[{row['row']}, {row['column']}]"
 
 
-def contradictions(study: str) -> list[dict]:
-    """The recorded contradictions of a paper with itself (empty where none are recorded).
+def findings(study: str) -> list[dict]:
+    """What is on record about a paper against itself (empty where nothing is).
 
-    Raises CellsError where the file holds no such list, or an entry lacks a key.
+    An entry has id, title, kind (of `FINDINGS`), first and second (place, and a whole sentence as `quote`, or what
+    a table, figure or file `shows`), finding, tried (the conventions and what each gave), independent (which other
+    printed numbers bear on it) and rows (the [exhibit, row, column] of the printed numbers that it decides).
+    Raises CellsError where the file holds no such list, an entry lacks a key or has another kind, or a
+    contradiction or a reconcilable place does not say what was tried.
     """
-    path = DATA / "published" / f"{study}_contradictions.yaml"
+    path = DATA / "published" / f"{study}_findings.yaml"
     if not path.exists():
         return []
     found = read_yaml(path, CellsError, list)
     for number, entry in enumerate(found, 1):
-        sides = [entry.get(name) for name in ("first", "second")] if isinstance(entry, dict) else []
-        if not (
-            sides
-            and {"id", "title", "finding"} <= entry.keys()
-            and all(isinstance(side, dict) and {"place", "quote"} <= side.keys() for side in sides)
-        ):
-            raise CellsError(
-                f"{shown(path)}, entry {number}: should hold id, title, finding, and first "
-                "and second with place and quote"
-            )
+        problem = _problem(entry)
+        if problem:
+            raise CellsError(f"{shown(path)}, entry {number}: {problem}")
     return found
 
 
-def agreement(printed, found) -> str:
-    """How a computed number stands to a printed one: reproduced, within or differs.
-
-    Equal at the printed rounding means nearer than half a unit of the last printed digit (a tie may round
-    either way). A bound ("p < .001") is met by any number on its side; a printed interval must agree too.
-    Where nothing was computed, only a printed "no value" is met.
-    """
-    if np.isnan(printed["value"]) or np.isnan(found["value"]):
-        return "reproduced" if np.isnan(printed["value"]) and np.isnan(found["value"]) else "differs"
-    if printed["kind"] == "bound":
-        return (
-            "reproduced"
-            if SIGNS[bound_sign(printed["note"])](found["value"], printed["value"])
-            else "differs"
+def held(study: str) -> dict:
+    """What is at hand of a study: {evidence: a sentence for it}, and `lost`, the exhibits whose bodies the text copy
+    of the paper lost; from data/published/held.yaml. Raises CellsError for an unknown key."""
+    path = DATA / "published" / "held.yaml"
+    entry = read_yaml(path, CellsError, dict).get(study, {}) if path.exists() else {}
+    unknown = set(entry) - {*COVERS, "lost"}
+    if unknown:
+        raise CellsError(
+            f"{shown(path)}, {study}: unknown key {sorted(unknown)[0]!r}, should be one of {', '.join(COVERS)}, lost"
         )
-    pairs = [(printed[name], found[name]) for name in ("value", "lo", "hi") if not np.isnan(printed[name])]
-    half = 0.5 * 10.0 ** -_decimals(printed)
-    # 1e-9 of a unit: a computed tie must not fail on the last binary digit
-    if all(abs(value - other) <= half * (1 + 1e-9) + 1e-12 for value, other in pairs):
-        return "reproduced"
-    tolerance = printed["tolerance"]
-    if printed["kind"] == "monte-carlo" and not np.isnan(tolerance):
-        if all(abs(value - other) <= tolerance + half for value, other in pairs):
-            return "within"
-    return "differs"
+    return entry
+
+
+def _problem(entry) -> str:
+    """What is wrong with a finding; empty where nothing is."""
+    if not isinstance(entry, dict):
+        return "should be a mapping with id, title, kind, first, second, finding"
+    sides = [entry.get(name) for name in ("first", "second")]
+    if not (
+        {"id", "title", "kind", "finding", "tried", "independent", "rows"} <= entry.keys()
+        and all(
+            isinstance(side, dict) and "place" in side and {"quote", "shows"} & side.keys() for side in sides
+        )
+    ):
+        return (
+            "should hold id, title, kind, finding, tried, independent, rows, and first and second with place "
+            "and quote (or shows)"
+        )
+    if entry["kind"] not in FINDINGS:
+        return f"kind is {entry['kind']!r}, should be one of {', '.join(FINDINGS)}"
+    if entry["kind"] != "oddity" and not entry["tried"]:
+        return f"a {entry['kind']} should say in `tried` which conventions were tried and what each gave"
+    return ""
 
 
 def grid(cells: pd.DataFrame, exhibit: str, value: str = "value") -> pd.DataFrame:
@@ -219,15 +221,6 @@ def value_of(cells: pd.DataFrame, exhibit: str, row: str, column: str) -> float:
     if len(part) != 1:
         raise CellsError(f"no cell at {exhibit}[{row}, {column}]")
     return float(part["value"].iloc[0])
-
-
-def bound_sign(note: str) -> str:
-    """The sign (of `SIGNS`) that a bound's note begins with."""
-    return next(sign for sign in SIGNS if note.startswith(sign))
-
-
-def _decimals(printed) -> int:
-    return 0 if pd.isna(printed["decimals"]) else int(printed["decimals"])
 
 
 def _numbers(texts: pd.Series, name: str, kind, path) -> pd.Series:

@@ -60,9 +60,15 @@ class Page:
                 said = note or (self.missing or "undefined" if pd.isna(value) else "")
                 self.cell(exhibit, row, column, value, note=said)
 
-    def derived(self, exhibit, row, column, value, *, lo=None, hi=None, decimals=None, note=""):
-        """Put a number recomputed from others that the same paper prints, at the printed number's address."""
-        self._put("printed", exhibit, row, column, value, lo, hi, decimals, note)
+    def derived(self, exhibit, row, column, value, *, lo=None, hi=None, note="", equation="", repeats=False):
+        """Put a number recomputed from others that the same paper prints, at the printed number's address.
+
+        `value` comes from the printed midpoints; where the paper prints no interval, `lo` and `hi` say what the
+        rounding of the inputs allows. `equation` names the relation where it decides several numbers; `repeats`:
+        the same number, printed in another place.
+        """
+        basis = "repeated" if repeats else "printed"
+        self._put(basis, exhibit, row, column, value, lo, hi, None, note, equation)
 
     @property
     def cells_path(self) -> Path:
@@ -71,7 +77,7 @@ class Page:
 
     def close(self) -> None:
         """Write this notebook's cells to `cells_path`."""
-        columns = [*cells_module.ADDRESS, *cells_module.VALUES, "basis", "notebook", "execution"]
+        columns = [*cells_module.ADDRESS, *cells_module.VALUES, "basis", "equation", "notebook", "execution"]
         write_csv_atomic(self.cells_path, pd.DataFrame(self._rows, columns=columns))
 
     def params(self, **given):
@@ -117,8 +123,8 @@ class Page:
         for name, table in tables.items():
             write_table(table, folder, name)
 
-    def _put(self, basis, exhibit, row, column, value, lo, hi, decimals, note):
-        key = (basis, str(exhibit), str(row), str(column))
+    def _put(self, basis, exhibit, row, column, value, lo, hi, decimals, note, equation=""):
+        key = ("data" if basis == "data" else "printed", str(exhibit), str(row), str(column))
         shown = f"{self.study}/{exhibit}[{row}, {column}]"
         if key in self._taken:
             raise cells_module.CellsError(f"the address {shown} is filled twice in {self.name}")
@@ -135,6 +141,7 @@ class Page:
                 decimals,
                 note,
                 basis,
+                equation,
                 f"{self.study}/{self.name}",
                 _execution_count(),
             ]

@@ -1,94 +1,208 @@
-"""The verification page: one self-contained HTML file, filterable, each number a link to the cell that made it."""
+"""The verification page, in pieces that the report (one self-contained file) and the book both show.
+
+`rows_json` makes the rows, `form` the filters, `overview` the counts, `findings_html` the papers against themselves;
+static/verification.js draws, filters and searches.
+"""
 
 import html
 import json
+from collections import Counter
+from pathlib import Path
 
 import pandas as pd
 
-from compendium.frame.cells import bound_sign, contradictions
+from compendium.frame.cells import findings, held
 from compendium.frame.params import study_params
 from compendium.frame.tables import number
-from compendium.frame.verify import STATUSES, summary
+from compendium.frame.verdict import EVIDENCE, LOOKS, OUTCOMES, bound_sign, independent, stylesheet
 
-MEANING = {
-    "reproduced": "computed from the released data, equal at the printed rounding",
-    "within": "a Monte Carlo quantity, inside its stated tolerance",
-    "differs": "computed from the released data, and not equal",
-    "derived": "recomputed from other numbers the same paper prints",
-    "other run": "the data at hand are not the run the paper reports",
-    "no data": "no released file at hand covers it, or it is a constant or choice of the design",
-}
 PROFILE_NOTE = {
     "demo": "Profile demo: what is computed from data comes from simulated models whose truth is known. None of "
-    "it reproduces the paper, and none claims to; only numbers derived from the paper's own printed "
-    "numbers have a verdict.",
-    "released": "Profile released: computed from the archives that the authors published.",
+    "it reproduces the paper, and none claims to; only numbers that follow from the paper's own printed "
+    "numbers have an outcome.",
+    "released": "Profile released: computed from the archives that the authors published, where we hold them.",
     "live": "Profile live: computed from models asked now, not from the paper's run.",
 }
+KIND = {"contradiction": "contradicts", "reconcilable": "reconcilable", "oddity": "not computed"}
+SCRIPT = Path(__file__).parent / "static" / "verification.js"
 
 
-def page(report: pd.DataFrame, computed: pd.DataFrame, studies, profile: str) -> str:
-    """The whole page as a string; asks nothing of any other host."""
-    lines = "".join(f"<li>{html.escape(summary(report, computed, study))}</li>" for study in studies)
-    meanings = "".join(
-        f"<dt><span class='s {status.replace(' ', '-')}'>{status}</span></dt><dd>{text}</dd>"
-        for status, text in MEANING.items()
-    )
-    sections = "".join(_contradictions(study) for study in studies)
-    return PAGE.format(
-        profile=html.escape(profile),
-        note=html.escape(PROFILE_NOTE[profile]),
-        lines=lines,
-        meanings=meanings,
-        studies=_options(studies),
-        statuses=_options(STATUSES),
-        sections=sections,
-        style=STYLE,
-        script=SCRIPT,
-        exhibits=_options(dict.fromkeys(report["exhibit"])),
-        data=_data(report),
-    )
-
-
-def _options(names) -> str:
-    return "".join(f"<option>{html.escape(str(name))}</option>" for name in names)
-
-
-def _data(report: pd.DataFrame) -> str:
-    """The rows as compact JSON, safe inside a script element; the last entry is what only the search reads."""
-    rows, labels = [], {study: _labels(study) for study in dict.fromkeys(report["study"])}
-    for row in report.to_dict("records"):
-        link = f"notebooks/{row['notebook']}.html#cell-id={row['cell']}" if row["notebook"] else ""
-        said = "; ".join(filter(None, [row["note"], row["remark"]]))
-        rows.append(
-            [
-                row["study"],
-                row["exhibit"],
-                row["row"],
-                row["column"],
-                row["status"],
-                row["verdict"],
-                printed_text(row),
-                computed_text(row),
-                row["place"],
-                said,
-                link,
-                " ".join(labels[row["study"]].get(row[end], "") for end in ("row", "column")),
-            ]
+def page(report: pd.DataFrame, summaries, studies, profile: str) -> str:
+    """The whole page as a string; asks nothing of any other host. `summaries` is {study: its closing line}."""
+    lines = overview(report, [(study, study, "") for study in studies])
+    named = labels(studies)
+    rows = [
+        row_of(
+            row,
+            named,
+            "",
+            f"notebooks/{row['notebook']}.html#cell-id={row['cell']}" if row["notebook"] else "",
         )
-    return json.dumps(rows, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+        for row in report.to_dict("records")
+    ]
+    return PAGE.format(
+        profile=_esc(profile),
+        body=form(profile, lines, [(study, study) for study in studies]),
+        closing="".join(f"<li>{_esc(line)}</li>" for line in summaries),
+        sections="".join(
+            f"<h3>{_esc(study)}</h3>{findings_html(study)}" for study in studies if findings(study)
+        ),
+        style=f"<style>{stylesheet()}{STYLE}</style>",
+        script=f"<script>{SCRIPT.read_text(encoding='utf-8')}</script>",
+        data=rows_json(rows),
+    )
 
 
-def _labels(study: str) -> dict:
-    """{id: the name people use} from the study's params, so that a search for either finds the number."""
-    found = {}
-    for value in study_params(study).values():
-        if isinstance(value, dict):
-            named = {
-                key: entry.get("label") if isinstance(entry, dict) else entry for key, entry in value.items()
-            }
-            found.update({str(key): name for key, name in named.items() if isinstance(name, str)})
-    return found
+def row_of(row, named, anchor: str, made: str, makers: int = 0) -> list:
+    """One printed number as the script reads it. `named` is {study: {id: label}}, `anchor` and `made` are links."""
+    label = named.get(row["study"], {})
+    return [
+        row["study"],
+        row["exhibit"],
+        row["row"],
+        row["column"],
+        row["outcome"],
+        row["evidence"],
+        printed_text(row),
+        computed_text(row),
+        row["place"],
+        "; ".join(filter(None, [row["note"], row["why"]])),
+        anchor,
+        made,
+        makers,
+        label.get(row["row"], ""),
+        label.get(row["column"], ""),
+    ]
+
+
+def rows_json(rows, pages=None, sets=((),), functions=()) -> str:
+    """What the script reads, as compact JSON that is safe inside a script element."""
+    data = {
+        "rows": rows,
+        "pages": pages or {},
+        "sets": [list(makers) for makers in sets],
+        "functions": list(functions),
+        "signs": {outcome: looks[1] for outcome, looks in LOOKS.items()},
+    }
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def labels(studies) -> dict:
+    """{study: {id: the name people use}} from the studies' params: shown beside ids and searched."""
+    return {study: _labels(study) for study in studies}
+
+
+def overview(report: pd.DataFrame, studies) -> str:
+    """A line a study as a table: its bar, its counts, the independent equations behind them, its findings.
+
+    studies : (study, title, link or "") each.
+    """
+    behind = independent(report)
+    rows = ""
+    for study, title, link in studies:
+        mine = report[report["study"] == study]
+        if not len(mine):
+            continue
+        counts = Counter(mine["outcome"])
+        head = f"<a href='{_esc(link)}'>{_esc(title)}</a>" if link else _esc(title)
+        rows += (
+            f"<tr><th>{head}</th><td>{bar(counts)}</td><td>{counts_line(counts)}"
+            f"<br><small>{_esc(equations_line(behind, study))} {_esc(findings_line(study))} "
+            f"{_esc(lost_line(study))}</small></td></tr>"
+        )
+    return rows
+
+
+def equations_line(behind: pd.DataFrame, study: str) -> str:
+    """How many independent equations stand behind the agreements: "agrees: 100 numbers, 10 equations." """
+    mine = behind[behind["study"] == study]
+    said = [
+        f"{row.outcome} {row.rows:,} numbers, {row.equations:,} independent"
+        for row in mine.itertuples()
+        if row.rows != row.equations
+    ]
+    return f"{'; '.join(said)}." if said else ""
+
+
+def findings_line(study: str) -> str:
+    """What is on record of a paper against itself, counted by kind."""
+    counts = Counter(entry["kind"] for entry in findings(study))
+    words = {"contradiction": "contradictions", "reconcilable": "reconcilable places", "oddity": "oddities"}
+    said = [f"{counts[kind]} {words[kind]}" for kind in words if counts[kind]]
+    return f"On record: {', '.join(said)}." if said else ""
+
+
+def lost_line(study: str) -> str:
+    """Which exhibits are not in the list of printed numbers, because the text copy of the paper lost them."""
+    lost = held(study).get("lost", [])
+    return f"Not listed, lost by the text copy ({len(lost)}): {', '.join(lost)}." if lost else ""
+
+
+def bar(counts: dict, label: str = "") -> str:
+    """Counts of outcomes as one stacked bar, with the counts in words for readers who do not see it."""
+    total = sum(counts.values()) or 1
+    words = ", ".join(f"{outcome} {counts[outcome]}" for outcome in OUTCOMES if counts.get(outcome))
+    parts = "".join(
+        f"<span class='{outcome.replace(' ', '-')}' style='flex-grow:{counts[outcome] / total:.4f}' "
+        f"title='{outcome}: {counts[outcome]}'></span>"
+        for outcome in OUTCOMES
+        if counts.get(outcome)
+    )
+    return f"<div class='bar' role='img' aria-label='{_esc(label)}{words or 'nothing printed'}'>{parts}</div>"
+
+
+def counts_line(counts: dict) -> str:
+    """The same counts as a row of marks."""
+    return " ".join(
+        f"<span class='count'>{pill(outcome)} {counts[outcome]}</span>"
+        for outcome in OUTCOMES
+        if counts.get(outcome)
+    )
+
+
+def pill(outcome: str, evidence: str = "") -> str:
+    """An outcome as a labelled mark (the sign in it tells it apart without colour), and the evidence beside it."""
+    if not outcome:
+        return "<span class='s not-printed'>not printed</span>"
+    sign = f"<i aria-hidden='true'>{LOOKS[outcome][1]}</i>"
+    on = f" <span class='on'>{_esc(evidence)}</span>" if evidence else ""
+    return f"<span class='s {outcome.replace(' ', '-')}'>{sign} {outcome}</span>{on}"
+
+
+def form(profile: str, lines: str, studies) -> str:
+    """The page from its overview down to the empty table. `studies` is (study, title) each."""
+    meanings = "".join(
+        f"<dt>{pill(outcome)}</dt><dd>{_esc(looks[0])}</dd>" for outcome, looks in LOOKS.items()
+    )
+    on = "".join(f"<dt><b>{word}</b></dt><dd>{_esc(text)}</dd>" for word, text in EVIDENCE.items())
+    return FORM.format(
+        note=_esc(PROFILE_NOTE[profile]),
+        lines=lines,
+        meanings=meanings + on,
+        studies="".join(f"<option value='{study}'>{_esc(title)}</option>" for study, title in studies),
+        outcomes="".join(f"<option>{outcome}</option>" for outcome in OUTCOMES),
+        evidence="".join(f"<option>{word}</option>" for word in EVIDENCE),
+    )
+
+
+def findings_html(study: str) -> str:
+    """The findings on a paper against itself: prose in one column, both places quoted."""
+    return "".join(
+        "<section class='finding' id='finding-{id}'><h4>{pill} {title}</h4>{first}{second}<p>{finding}</p>"
+        "{tried}{independent}</section>".format(
+            id=_esc(entry["id"]),
+            pill=f"<span class='s {KIND[entry['kind']].replace(' ', '-')}'>{entry['kind']}</span>",
+            title=_esc(entry["title"]),
+            first=_side(entry["first"]),
+            second=_side(entry["second"]),
+            finding=_esc(" ".join(str(entry["finding"]).split())),
+            tried="<p>Tried:</p><ul>" + "".join(f"<li>{_esc(one)}</li>" for one in entry["tried"]) + "</ul>"
+            if entry["tried"]
+            else "",
+            independent=f"<p>Bearing on it: {_esc(entry['independent'])}</p>" if entry["independent"] else "",
+        )
+        for entry in findings(study)
+    )
 
 
 def printed_text(row) -> str:
@@ -111,103 +225,77 @@ def computed_text(row) -> str:
     return number(value, decimals, row["computed_lo"], row["computed_hi"])
 
 
-def _contradictions(study: str) -> str:
-    found = contradictions(study)
-    if not found:
-        return ""
-    items = "".join(
-        "<tr><td><b>{title}</b><br>{finding}</td><td>{a}<br><small>{pa}</small></td>"
-        "<td>{b}<br><small>{pb}</small></td></tr>".format(
-            title=html.escape(str(one["title"])),
-            finding=html.escape(str(one["finding"])),
-            a=_quote(one["first"]),
-            pa=html.escape(str(one["first"]["place"])),
-            b=_quote(one["second"]),
-            pb=html.escape(str(one["second"]["place"])),
-        )
-        for one in found
-    )
-    return (
-        f"<h3>{html.escape(study)}: {len(found)} places that disagree or seem to</h3>"
-        "<div class='scroll'><table class='against'><thead><tr><th>What</th>"
-        f"<th>One place</th><th>The other</th></tr></thead><tbody>{items}</tbody></table></div>"
-    )
+def _labels(study: str) -> dict:
+    found = {}
+    for value in study_params(study).values():
+        if isinstance(value, dict):
+            named = {
+                key: entry.get("label") if isinstance(entry, dict) else entry for key, entry in value.items()
+            }
+            found.update({str(key): name for key, name in named.items() if isinstance(name, str)})
+    return found
 
 
-def _quote(side) -> str:
-    return f"“{html.escape(str(side['quote']))}”"
+def _side(side) -> str:
+    said = f"“{_esc(side['quote'])}”" if "quote" in side else _esc(side["shows"])
+    return f"<blockquote>{said}<br><small>{_esc(side['place'])}</small></blockquote>"
 
+
+def _esc(text) -> str:
+    return html.escape(str(text), quote=True)
+
+
+FORM = """<p class="lead">{note}</p>
+<div class="wide"><table class="verdicts">{lines}</table></div>
+<details><summary>What the words mean</summary><dl class="meanings">{meanings}</dl></details>
+<form id="filters" aria-label="Filter the numbers">
+<label>Study <select id="study"><option value="">all</option>{studies}</select></label>
+<label>Exhibit <select id="exhibit"><option value="">all</option></select></label>
+<label>Outcome <select id="outcome"><option value="">all</option>{outcomes}</select></label>
+<label>Evidence <select id="evidence"><option value="">all</option>{evidence}</select></label>
+<label class="grow">Search
+<input id="text" type="search" placeholder="0.551, table 12, model … ( / )" autocomplete="off"></label>
+<output id="count" aria-live="polite"></output></form>
+<p class="keys"><kbd>/</kbd> search · <kbd>j</kbd> <kbd>k</kbd> next and previous number · <kbd>Enter</kbd>
+the cell that made it · <kbd>f</kbd> its function · <kbd>Esc</kbd> clear</p>
+<div class="wide"><table id="rows" class="numbers"><thead><tr><th>Address</th><th>Printed</th>
+<th>Computed</th><th>Outcome, evidence</th><th>Made by</th>
+<th>In the paper; why</th></tr></thead><tbody></tbody></table></div>
+<p><button id="more" type="button" hidden>Show all rows</button></p>
+<noscript><p>The table needs scripts; verification.csv holds the same numbers.</p></noscript>"""
 
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
 <title>Verification ({profile})</title>{style}</head><body>
 <h1>Did the printed numbers come out?</h1>
-<p class="lead">{note}</p>
-<ul class="summary">{lines}</ul>
-<details><summary>What the statuses mean</summary><dl>{meanings}</dl></details>
-<form id="filters" onsubmit="return false">
-<label>Study <select id="study"><option value="">all</option>{studies}</select></label>
-<label>Exhibit <select id="exhibit"><option value="">all</option>{exhibits}</select></label>
-<label>Status <select id="status"><option value="">all</option>{statuses}
-<option>contradicts</option></select></label>
-<label>Search <input id="text" type="search" placeholder="model, feature, place …"></label>
-<output id="count" aria-live="polite"></output></form>
-<div class="scroll"><table id="rows"><thead><tr><th>Address</th><th>Printed</th><th>Computed</th><th>Status</th>
-<th>Where in the paper</th><th>Note</th></tr></thead><tbody></tbody></table></div>
-<p><button id="more" hidden>Show all rows</button></p>
-<h2 id="contradictions">Where the papers disagree with themselves, or seem to</h2>
+{body}
+<details><summary>The run in lines</summary><ul class="summary">{closing}</ul></details>
+<h2 id="findings">The papers against themselves</h2>
 {sections}
 <script type="application/json" id="data">{data}</script>
 {script}</body></html>
 """
 
-STYLE = """<style>
-:root{--ink:#1b1f24;--paper:#fff;--line:#dfe3e8;--soft:#f5f6f8;--link:#0b5cad}
+STYLE = """
+:root{--ink:#1b1f24;--paper:#fff;--rule:#dfe3e8;--card:#f5f6f8;--link:#0b5cad}
 @media(prefers-color-scheme:dark){
-:root{--ink:#e6e8eb;--paper:#14171b;--line:#333a42;--soft:#1d2228;--link:#7ab8f5}}
+:root{--ink:#e6e8eb;--paper:#14171b;--rule:#333a42;--card:#1d2228;--link:#7ab8f5}}
 body{font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);
-max-width:76rem;margin:0 auto;padding:1.5rem}
-h1{margin:.2rem 0}.lead{max-width:48rem}a{color:var(--link)}
-.summary{font-variant-numeric:tabular-nums;padding-left:1.1rem}
+max-width:76rem;margin:0 auto;padding:1rem;overflow-wrap:anywhere}
+h1{margin:.2rem 0}.lead,.finding{max-width:48rem}a{color:var(--link)}blockquote{margin:.4rem 0;
+border-left:3px solid var(--rule);padding-left:.8rem}.finding h4{margin:1.2rem 0 .3rem}
 form{position:sticky;top:0;background:var(--paper);padding:.6rem 0;display:flex;gap:.8rem;flex-wrap:wrap;
-align-items:end;border-bottom:1px solid var(--line);z-index:1}
-label{font-size:.85rem;display:grid}
-select,input,button{font:inherit;padding:.25rem .4rem;color:inherit;background:var(--soft);
-border:1px solid var(--line);border-radius:4px;max-width:15rem}
+align-items:end;border-bottom:1px solid var(--rule);z-index:1}
+label{font-size:.85rem;display:grid}.grow{flex:1 1 12rem}.keys{font-size:.82rem;opacity:.8}
+select,input,button{font:inherit;padding:.25rem .4rem;color:inherit;background:var(--card);
+border:1px solid var(--rule);border-radius:4px;min-width:0;max-width:100%}
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
-th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid var(--line);vertical-align:top}
-thead th{background:var(--soft)}td small{opacity:.75}
-#rows td:nth-child(2),#rows td:nth-child(3){white-space:nowrap}.against td{width:33%}
-.s{border-radius:999px;padding:.05rem .55rem;font-size:.85rem;white-space:nowrap;background:#dde1e6;color:#1b1f24}
-.reproduced,.agrees{background:#bfe6d2}.within{background:#d6eec2}
-.differs,.contradicts{background:#f6c6bd}.other-run{background:#e8e0f2}
-.derived{background:#cfe3f5}.scroll{overflow-x:auto}dt{margin-top:.4rem}
-</style>"""
-
-SCRIPT = """<script>
-const rows=JSON.parse(document.getElementById('data').textContent),body=document.querySelector('#rows tbody'),
-get=id=>document.getElementById(id),
-esc=t=>String(t).replace(/[&<>"]/g,c=>({'&':'&amp;','<':'&lt;','>':'&gt;','"':'&quot;'}[c]));
-const LIMIT=400;let all=false;
-function mark(s){return `<span class="s ${s.replace(' ','-')}">${s}</span>`}
-function line(r){const name=`${esc(r[0])} / <b>${esc(r[1])}</b> [${esc(r[2])}, ${esc(r[3])}]`,
- value=r[10]&&r[7]?`<a href="${esc(r[10])}">${esc(r[7])}</a>`:esc(r[7]);
- const status=mark(r[4])+(r[5]?' '+mark(r[5]):''),cells=[name,esc(r[6]),value,status,esc(r[8]),esc(r[9])];
- return `<tr>${cells.map(c=>`<td>${c}</td>`).join('')}</tr>`}
-function show(){const said=get('text').value.toLowerCase(),table=said.match(/^\\s*(table|figure)[ -]?(\\d+)\\b/),
- q=said.replace(table?table[0]:'','').split(/\\s+/).filter(Boolean),
- st=get('study').value,ex=get('exhibit').value,s=get('status').value;
- const hit=rows.filter(r=>(!st||r[0]===st)&&(!ex||r[1]===ex)&&(!s||r[4]===s||r[5]===s)
-  &&(!table||(r[1]+'-').startsWith(`${table[1]}-${table[2]}-`))
-  &&q.every(w=>r.join(' ').toLowerCase().includes(w)));
- body.innerHTML=hit.slice(0,all?hit.length:LIMIT).map(line).join('');
- get('count').textContent=`${hit.length} of ${rows.length} printed numbers`;
- get('more').hidden=all||hit.length<=LIMIT;
- const p=new URLSearchParams();
- for(const k of ['study','exhibit','status','text'])if(get(k).value)p.set(k,get(k).value);
- history.replaceState(null,'',p.size?'#'+p:'#');}
-const start=new URLSearchParams(location.hash.slice(1));
-for(const k of ['study','exhibit','status','text']){
- if(start.get(k))get(k).value=start.get(k);get(k).addEventListener('input',show)}
-get('more').addEventListener('click',()=>{all=true;show()});show();
-</script>"""
+.verdicts td:nth-child(2){width:12rem}
+th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid var(--rule);vertical-align:top}
+thead th{background:var(--card)}small{opacity:.8}td small{display:block}.on{font-size:.82rem;opacity:.85}
+.at{outline:2px solid var(--link)}.wide{overflow-x:auto}dt{margin-top:.4rem}
+@media(max-width:760px){form{position:static}thead{display:none}
+.numbers tr{display:block;border:1px solid var(--rule);border-radius:8px;margin:.6rem 0;padding:.3rem}
+.numbers td,.verdicts tr,.verdicts th,.verdicts td{display:block;border:0;padding:.1rem .3rem;width:auto!important}
+.numbers td:empty,.keys{display:none}.numbers td[data-label]::before{content:attr(data-label) ": ";opacity:.8}}
+"""

@@ -1,14 +1,9 @@
-"""Verification: join what was computed to what the papers print, and give every printed number one status.
+"""Verification: join what was computed to what the papers print, and give every printed number one verdict.
 
-`python -m compendium.frame.verify PROFILE STUDIES OUT CELLS…` writes cells.csv, derived.csv, verification.csv and
-verification.html into OUT, with what earlier runs of other studies left there. Statuses:
-
-reproduced   computed from the released data, equal at the printed rounding
-within       a Monte Carlo quantity, inside the tolerance stated with the printed number
-differs      computed from the released data, and not equal
-derived      recomputed from other numbers the same paper prints (column `verdict`: agrees or contradicts)
-other run    the data at hand are not the run the paper reports (another roster, or simulated models)
-no data      nothing at hand covers it
+`python -m compendium.frame.verify PROFILE STUDIES OUT CELLS…` writes cells.csv, derived.csv, verification.csv,
+unprinted.csv, independent.csv and verification.html into OUT, with what earlier runs of other studies left there.
+The words of a verdict, and how one is decided, are `compendium.frame.verdict`'s. What the papers' own files show
+but the papers do not print as a number (a leaderboard, "Pass", a dash) goes to unprinted.csv and counts nowhere.
 """
 
 import json
@@ -18,14 +13,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from compendium.frame import compare
+from compendium.frame import compare, verdict
 from compendium.frame.cells import (
     ADDRESS,
     COMPUTED,
     PUBLISHED,
     CellsError,
     address,
-    agreement,
+    findings,
+    held,
     published,
     read_cells,
 )
@@ -34,24 +30,26 @@ from compendium.frame.files import said, write_csv_atomic, write_text_atomic
 from compendium.frame.paths import ACROSS, DATA, STUDIES
 from compendium.frame.paths import shown as shown_path
 
-WITHOUT = {"none": "no released file at hand covers it", "design": "a constant or choice of the design"}
-STATUSES = ("reproduced", "within", "differs", "derived", "other run", "no data")
+DERIVED = [*COMPUTED[:-2], "basis", "equation", *COMPUTED[-2:]]
 REPORT = [
     *ADDRESS,
-    "status",
-    "verdict",
     "value",
+    "computed",
+    "evidence",
+    "outcome",
+    "why",
     "lo",
     "hi",
     "decimals",
-    "computed",
     "computed_lo",
     "computed_hi",
     "place",
     "kind",
     "tolerance",
+    "print",
     "note",
-    "remark",
+    "finding",
+    "equation",
     "notebook",
     "cell",
 ]
@@ -64,8 +62,9 @@ def gather(paths, out: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     Raises CellsError where two notebooks fill one address.
     """
     frames = [frame for frame in map(read_cells, sorted(map(str, paths))) if len(frame)]
-    columns = [*COMPUTED[:-1], "basis", "execution"]
+    columns = [*COMPUTED[:-1], "basis", "equation", "execution"]
     everything = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
+    everything["equation"] = everything.get("equation", pd.Series("", everything.index)).fillna("")
     everything["cell"] = ""
     for name, rows in everything.groupby("notebook"):
         ids = _cell_ids(out / "notebooks" / f"{name}.ipynb")
@@ -78,9 +77,8 @@ def gather(paths, out: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
             f"{address(both.iloc[0])} is filled by {both['notebook'].iloc[0]} and again by "
             f"{both['notebook'].iloc[1]}"
         )
-    data = everything[everything["basis"] != "printed"]
-    derived = everything[everything["basis"] == "printed"]
-    return data[COMPUTED], derived[COMPUTED]
+    data = everything["basis"] == "data"
+    return everything.loc[data, COMPUTED], everything.loc[~data, DERIVED]
 
 
 def verify(
@@ -91,22 +89,23 @@ def verify(
     `printed` as `compendium.frame.cells.published` gives it; `computed` and `derived` as `gather` does.
     """
     by_data, by_print = _by_address(computed), _by_address(derived)
-    rows = [
-        _verdict(row, by_data.get(_key(row)), by_print.get(_key(row)), profile)
-        for row in printed.to_dict("records")
-    ]
+    recorded, at_hand = {}, {}
+    for study in dict.fromkeys(printed["study"]):
+        at_hand[study] = held(study)
+        recorded |= {(study, *key): one for one in findings(study) for key in one["rows"]}
+    rows = []
+    for row in printed.to_dict("records"):
+        key = _key(row)
+        again = by_print.get(key)
+        made = verdict.decide(row, by_data.get(key), again, profile, recorded.get(key), at_hand[row["study"]])
+        rows.append(_line(row, made, verdict.equation_of(row, again)))
     return pd.DataFrame(rows, columns=REPORT)
 
 
 def summary(report: pd.DataFrame, computed: pd.DataFrame, study: str) -> str:
-    """The closing line of a study: how many cells, and how many printed numbers have which status."""
-    mine = report[report["study"] == study]
-    counts = mine["status"].value_counts()
-    against = int((mine["verdict"] == "contradicts").sum())
-    parts = [f"{status} {counts.get(status, 0)}" for status in STATUSES]
-    parts[STATUSES.index("derived")] += f" ({against} contradict)" if against else ""
-    closing = f"printed {len(mine)}: {', '.join(parts)}"
-    if not len(mine):
+    """The closing line of a study: how many cells, how its printed numbers came out, what is on record."""
+    closing = verdict.summary(report, study)
+    if not (report["study"] == study).any():
         closing = "no paper of its own" if study == ACROSS else "not run whole, so nothing is compared"
     return f"{study}: cells {int((computed['study'] == study).sum())}; {closing}"
 
@@ -125,40 +124,16 @@ def summary_lines(out: Path) -> list[str]:
     return lines
 
 
-def _verdict(row, found, again, profile: str) -> dict:
-    """One row of the report for one printed number."""
-    verdict, remark = "", ""
-    if row["archive"] == "same" and profile == "released" and found is not None:
-        # a notebook that could not compute it says why in its note
-        nothing = np.isnan(found["value"]) and not np.isnan(row["value"])
-        status, shown = "no data" if nothing else agreement(row, found), found
-    elif again is not None and not (np.isnan(again["value"]) and not np.isnan(row["value"])):
-        status, shown = "derived", again
-        verdict = "contradicts" if agreement(row, again) == "differs" else "agrees"
-    elif row["archive"] in WITHOUT and not (profile == "demo" and found is not None):
-        status, shown, remark = "no data", None, WITHOUT[row["archive"]]
-    elif row["archive"] == "same" and profile == "released":
-        status, shown, remark = "no data", None, "the archive covers it, but no notebook computed it"
-    elif row["archive"] == "same" and found is None:
-        status, shown = "no data", None
-    else:
-        status, shown = "other run", found
-        remark = {"demo": "simulated models", "live": "models asked now"}.get(profile, "")
-    source = again if status == "derived" else found
+def _line(row, made: verdict.Verdict, equation: str) -> dict:
+    """One row of the report."""
+    kept = (*ADDRESS, "value", "lo", "hi", "decimals", "place", "kind", "tolerance", "print", "note")
+    shown = made.shown or {"value": np.nan, "lo": np.nan, "hi": np.nan, "notebook": "", "cell": ""}
     return {
-        **{
-            name: row[name]
-            for name in (*ADDRESS, "value", "lo", "hi", "decimals", "place", "kind", "tolerance", "note")
-        },
-        "status": status,
-        "verdict": verdict,
-        "remark": "; ".join(filter(None, [remark, shown["note"] if shown is not None else ""])),
-        **{
-            f"computed{end}": np.nan if shown is None else shown[name]
-            for name, end in (("value", ""), ("lo", "_lo"), ("hi", "_hi"))
-        },
-        "notebook": "" if source is None else source["notebook"],
-        "cell": "" if source is None else source["cell"],
+        **{name: row[name] for name in kept},
+        **{f"computed{end}": shown[name] for name, end in (("value", ""), ("lo", "_lo"), ("hi", "_hi"))},
+        **{name: getattr(made, name) for name in ("evidence", "outcome", "why", "finding")},
+        "equation": equation,
+        **{name: shown[name] for name in ("notebook", "cell")},
     }
 
 
@@ -214,10 +189,13 @@ def main(arguments) -> int:
         computed, derived = gather([*paths, *more], out)
         printed = [published(study) for study in studies if _has_published(study)]
         printed = pd.concat(printed, ignore_index=True) if printed else pd.DataFrame(columns=PUBLISHED)
-        report = verify(printed, computed, derived, profile)
+        everything = verify(printed, computed, derived, profile)
+        in_print = everything["print"] == "number"
+        report = everything[in_print].reset_index(drop=True)
         from compendium.frame.report import page
 
-        html = page(report, computed, studies, profile)
+        lines = [summary(report, computed, study) for study in studies]
+        html = page(report, lines, studies, profile)
     except ValueError as error:
         print(f"verification: {error}", file=sys.stderr)
         return 1
@@ -228,6 +206,8 @@ def main(arguments) -> int:
         write_csv_atomic(last, computed)
         write_csv_atomic(out / "cells.csv", computed)
         write_csv_atomic(out / "derived.csv", derived)
+        write_csv_atomic(out / "unprinted.csv", everything[~in_print])
+        write_csv_atomic(out / "independent.csv", verdict.independent(report))
         write_text_atomic(out / "verification.html", html)
         write_csv_atomic(out / "verification.csv", report)
     except OSError as error:

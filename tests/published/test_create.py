@@ -7,10 +7,8 @@ import re
 
 import pandas as pd
 import pytest
-import yaml
 
-from compendium.frame.cells import published
-from compendium.frame.paths import DATA
+from compendium.frame.cells import findings, published
 from compendium.studies.create.answers import load_answers
 
 
@@ -20,8 +18,8 @@ def printed():
 
 
 @pytest.fixture(scope="module")
-def contradictions():
-    return yaml.safe_load((DATA / "published" / "create_contradictions.yaml").read_text(encoding="utf-8"))
+def recorded():
+    return findings("create")
 
 
 def squeeze(text):
@@ -47,7 +45,7 @@ def test_leaderboard_curves_rise_with_patience(printed):
 
 def test_every_number_says_where_it_stands(printed):
     assert (printed["place"] != "").all()
-    assert (printed["archive"] != "same").all()  # 20 of 931 queries are released: another run
+    assert (printed["archive"] != "whole").all()  # 20 of 931 queries are released: another run
     assert printed.loc[printed["kind"] == "bound", "note"].str.startswith("<").all()
 
 
@@ -71,13 +69,13 @@ def test_printed_numbers_stand_in_the_paper(mirror, printed):
         assert re.search(pattern, text) or re.search(words.get(int(row.value), "$^"), text), row
 
 
-def test_quotations_stand_in_the_paper(mirror, contradictions):
+def test_quotations_stand_in_the_paper(mirror, recorded):
     path = mirror.parent / "papers" / "create.txt"
     if not path.is_file():
         pytest.skip("the paper's text does not lie beside the archive mirror")
     text = squeeze(path.read_text(encoding="utf-8"))
     quoted = 0
-    for entry in contradictions:
+    for entry in recorded:
         for side in (entry["first"], entry["second"]):
             if "released file" not in side["place"] and "utility_data" not in side["place"]:
                 assert squeeze(side["quote"]) in text, entry["id"]
@@ -85,9 +83,9 @@ def test_quotations_stand_in_the_paper(mirror, contradictions):
     assert quoted >= 13
 
 
-def test_quotations_of_files_stand_in_the_files(mirror, contradictions):
+def test_quotations_of_files_stand_in_the_files(mirror, recorded):
     board = (mirror / "create" / "utility_data.json").read_text(encoding="utf-8")
-    for entry in contradictions:
+    for entry in recorded:
         for side in (entry["first"], entry["second"]):
             if "utility_data" in side["place"]:
                 assert side["quote"] in board
@@ -106,9 +104,8 @@ def test_classes_of_the_released_queries(mirror):
     assert queries["class_relation"].isin(["cast member", "screenwriter"]).sum() == 5
 
 
-def test_contradictions_are_complete(contradictions):
-    ids = [entry["id"] for entry in contradictions]
+def test_findings_are_complete(recorded):
+    ids = [entry["id"] for entry in recorded]
     assert len(ids) == len(set(ids)) >= 8
-    for entry in contradictions:
-        assert set(entry) == {"id", "title", "first", "second", "finding"}
+    for entry in recorded:
         assert entry["first"]["value"] != entry["second"]["value"]

@@ -167,4 +167,4 @@ def test_published_addresses_and_places():
     later = table[
         table["column"].isin(["T2", "T3", "run2", "run3", "pooled"]) & (table["row"] != P["anchor_model"])
     ]
-    assert set(later["archive"]) == {"none"}
+    assert set(later["archive"]) == {"none held"}

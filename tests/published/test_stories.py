@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from compendium.frame.cells import contradictions, grid, published
+from compendium.frame.cells import findings, grid, published
 from compendium.frame.paths import DATA
 from compendium.studies.stories.data import DIMENSIONS, LEVELS
 from compendium.studies.stories.stages import dimensions
@@ -75,8 +75,8 @@ def test_statuses_can_be_given(printed):
     assert (printed["kind"] == "bound").sum() == (printed["note"].str.startswith("<")).sum()
 
 
-def test_contradictions_quote_the_paper(paper):
-    entries = contradictions("stories")
+def test_findings_quote_the_paper(paper):
+    entries = findings("stories")
     assert len({entry["id"] for entry in entries}) == len(entries) >= 8
     for entry in entries:
         for side in ("first", "second"):

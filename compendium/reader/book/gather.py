@@ -57,7 +57,8 @@ class Executed:
 
 @dataclass
 class Run:
-    """A run's results: `report` (a row a printed number), `computed` (a row a cell), notebooks, files."""
+    """A run's results: `report` (a row a printed number, then what is not printed as one), `computed` (a row a
+    cell), notebooks, files."""
 
     profile: str
     out: Path
@@ -69,7 +70,7 @@ class Run:
 
     def of(self, study: str) -> pd.DataFrame:
         """The printed numbers of a study."""
-        return self.report[self.report["study"] == study]
+        return self.report[(self.report["study"] == study) & (self.report["print"] == "number")]
 
     def books(self, study: str) -> list[Executed]:
         """The executed notebooks of a study, in order."""
@@ -98,7 +99,11 @@ def gather(profile: str, out: Path) -> Run:
     for path in paths:
         if not path.is_file():
             raise BookError(f"{shown(path)}: no such file; run `make tables PROFILE={profile}` first")
-    report = pd.read_csv(paths[0], dtype=str, keep_default_na=False)  # a row may be called "null" or "None"
+    # a row may be called "null" or "None"; what no paper prints as a number stands behind what they do
+    report = pd.concat(
+        [pd.read_csv(path, dtype=str, keep_default_na=False) for path in (paths[0], out / "unprinted.csv")],
+        ignore_index=True,
+    )
     report[NUMERIC] = report[NUMERIC].apply(pd.to_numeric)
     try:
         computed = read_cells(paths[1])

@@ -4,20 +4,8 @@ import html
 import re
 from posixpath import dirname, relpath
 
-from compendium.frame.verify import STATUSES
-
 FENCE = "`" * 8
 LONG_NOTE = 90  # characters
-GLYPH = {
-    "reproduced": "✓",
-    "within": "≈",
-    "differs": "✗",
-    "derived": "∴",
-    "other run": "↷",
-    "no data": "–",
-    "agrees": "✓",
-    "contradicts": "✗",
-}
 
 
 def esc(text) -> str:
@@ -63,27 +51,6 @@ def anchor_of(*parts) -> str:
     return "--".join(re.sub(r"[^\w.-]+", "-", str(part)).strip("-") or "x" for part in parts)
 
 
-def pill(status: str) -> str:
-    """A status as a labelled mark; the sign in it tells it apart without colour."""
-    if not status:
-        return "<span class='s not-printed'>not printed</span>"
-    sign = f"<i aria-hidden='true'>{GLYPH[status]}</i>"
-    return f"<span class='s {status.replace(' ', '-')}'>{sign} {esc(status)}</span>"
-
-
-def bar(counts: dict, label: str = "") -> str:
-    """Verdict counts as one stacked bar, with the counts in words for readers who do not see it."""
-    total = sum(counts.values()) or 1
-    words = ", ".join(f"{status} {counts[status]}" for status in STATUSES if counts.get(status))
-    parts = "".join(
-        f"<span class='{status.replace(' ', '-')}' style='flex-grow:{counts[status] / total:.4f}' "
-        f"title='{status}: {counts[status]}'></span>"
-        for status in STATUSES
-        if counts.get(status)
-    )
-    return f"<div class='bar' role='img' aria-label='{esc(label)}{words or 'nothing printed'}'>{parts}</div>"
-
-
 def counted(count: int, word: str, words: str = "") -> str:
     """`1 notebook`, `2 notebooks`."""
     return f"{count:,} {word if count == 1 else words or word + 's'}"
@@ -94,15 +61,6 @@ def folded(links, between: str) -> str:
     if not links:
         return ""
     return f" <details class='more'><summary>{len(links)} more</summary>{between.join(links)}</details>"
-
-
-def counts_line(counts: dict) -> str:
-    """The same counts as a row of marks."""
-    return " ".join(
-        f"<span class='count'>{pill(status)} {counts[status]}</span>"
-        for status in STATUSES
-        if counts.get(status)
-    )
 
 
 def exhibit_title(exhibit: str) -> str:

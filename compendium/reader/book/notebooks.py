@@ -7,8 +7,9 @@ from collections import Counter
 
 from compendium.frame.paths import ROOT
 from compendium.frame.reach import ROOMS
+from compendium.frame.report import pill
 from compendium.reader.book.gather import Executed, source
-from compendium.reader.book.markup import anchor_of, esc, exhibit_title, link, pill
+from compendium.reader.book.markup import anchor_of, esc, exhibit_title, link
 from compendium.reader.book.numbers import Numbers, makers_html
 
 # fenced code, a markdown link or image [words](target "title"), inline code: whichever comes first
@@ -143,7 +144,7 @@ def _made(numbers: Numbers, book: Executed, cell: dict) -> str:
     if 0 < len(made) <= FEW:
         parts += [
             f"<a href='{link(page, each.page)}'>{esc(exhibit_title(each.exhibit))} [{esc(each.row)}, "
-            f"{esc(each.column)}]</a> {pill(each.verdict or each.status)}"
+            f"{esc(each.column)}]</a> {pill(each.outcome)}"
             for each in made
         ]
     elif made:

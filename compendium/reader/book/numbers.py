@@ -2,29 +2,36 @@
 pages.
 """
 
-import json
 from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from compendium.frame.cells import contradictions
-from compendium.frame.report import MEANING, PROFILE_NOTE, computed_text, printed_text
+from compendium.frame.cells import findings
+from compendium.frame.report import (
+    bar,
+    computed_text,
+    counts_line,
+    findings_html,
+    form,
+    labels,
+    overview,
+    pill,
+    printed_text,
+    row_of,
+    rows_json,
+)
 from compendium.frame.tables import number
-from compendium.frame.verify import STATUSES
 from compendium.reader.book.api import Library
 from compendium.reader.book.gather import Run
 from compendium.reader.book.markup import (
     anchor_of,
-    bar,
-    counts_line,
     esc,
     exhibit_title,
     folded,
     link,
     note_html,
-    pill,
     raw,
     soft,
     value_html,
@@ -42,8 +49,8 @@ class Number:
     column: str
     printed: str = ""
     computed: str = ""
-    status: str = ""
-    verdict: str = ""
+    outcome: str = ""
+    evidence: str = ""
     place: str = ""
     note: str = ""
     notebook: str = ""
@@ -72,6 +79,7 @@ class Numbers:
 
     def __init__(self, run: Run, library: Library):
         self.run, self.library = run, library
+        self.labels = labels(run.studies)
         self.traces = {key: Trace(book.code(), library) for key, book in run.notebooks.items()}
         self.all = [*self._printed(), *self._unprinted()]
         self.exhibits, self.by_cell, self.by_function = {}, {}, {}
@@ -86,16 +94,20 @@ class Numbers:
                 _name_anchors(rows)
 
     def counts(self, study: str, exhibit: str | None = None) -> dict:
-        """{status: printed numbers that have it} of a study or one of its exhibits."""
+        """{outcome: printed numbers that have it} of a study or one of its exhibits."""
         return Counter(
-            each.status
+            each.outcome
             for each in self.all
-            if each.study == study and each.status and exhibit in (None, each.exhibit)
+            if each.study == study and each.outcome and exhibit in (None, each.exhibit)
         )
+
+    def in_print(self) -> pd.DataFrame:
+        """The report's rows that the papers print as numbers."""
+        return self.run.report[self.run.report["print"] == "number"]
 
     def _printed(self):
         for row in self.run.report.to_dict("records"):
-            note = "; ".join(filter(None, [row["note"], row["remark"]]))
+            note = "; ".join(filter(None, [row["note"], row["why"]]))
             yield self._with_makers(
                 Number(
                     row["study"],
@@ -104,8 +116,8 @@ class Numbers:
                     row["column"],
                     printed_text(row),
                     computed_text(row),
-                    row["status"],
-                    row["verdict"],
+                    row["outcome"] if row["print"] == "number" else "",
+                    row["evidence"],
                     row["place"],
                     note,
                     row["notebook"],
@@ -141,7 +153,7 @@ def exhibit_source(numbers: Numbers, study: str, exhibit: str) -> str:
     """The page of one exhibit: a line a number, linked to its cell and its functions."""
     rows, page = numbers.exhibits[study][exhibit], exhibit_page(study, exhibit)
     title = numbers.run.facts.get(study, {}).get("title", study)
-    counts = Counter(each.status for each in rows if each.status)
+    counts = Counter(each.outcome for each in rows if each.outcome)
     head = raw(
         f"<p class='crumbs'><a href='{link(page, f'studies/{study}.html')}'>{esc(title)}</a> · "
         f"<a href='{link(page, 'verification.html')}#study={study}&amp;exhibit={esc(exhibit)}'>in the "
@@ -151,7 +163,7 @@ def exhibit_source(numbers: Numbers, study: str, exhibit: str) -> str:
     body = "".join(_line(numbers, each, page) for each in rows)
     table = raw(
         "<div class='wide'><table class='numbers exhibit'><thead><tr><th>Row</th><th>Column</th><th>Printed</th>"
-        "<th>Computed</th><th>Status</th><th>Made by</th><th>In the paper; note</th></tr></thead>"
+        "<th>Computed</th><th>Outcome, evidence</th><th>Made by</th><th>In the paper; why</th></tr></thead>"
         f"<tbody>{body}</tbody></table></div>"
     )
     return f"# {title}: {exhibit_title(exhibit)}\n\n{head}\n{table}"
@@ -162,97 +174,40 @@ def verification_source(numbers: Numbers) -> str:
     beside it.
     """
     run = numbers.run
-    lines = "".join(
-        f"<tr><th><a href='studies/{study}.html'>{esc(run.facts.get(study, {}).get('title', study))}</a></th>"
-        f"<td>{bar(numbers.counts(study))}</td><td>{counts_line(numbers.counts(study))}</td></tr>"
-        for study in run.studies
-        if len(run.of(study))
-    )
-    meanings = "".join(f"<dt>{pill(status)}</dt><dd>{esc(text)}</dd>" for status, text in MEANING.items())
-    studies = "".join(
-        f"<option value='{study}'>{esc(run.facts.get(study, {}).get('title', study))}</option>"
-        for study in run.studies
-        if len(run.of(study))
-    )
-    statuses = "".join(f"<option>{status}</option>" for status in (*STATUSES, "contradicts"))
-    body = FORM.format(
-        note=esc(PROFILE_NOTE[run.profile]),
-        lines=lines,
-        meanings=meanings,
-        studies=studies,
-        statuses=statuses,
-    )
-    against = "\n".join(
-        contradictions_source(study, run.facts.get(study, {}).get("title", study), level=3)
-        for study in run.studies
-        if contradictions(study)
-    )
+    shown = [study for study in run.studies if len(run.of(study))]
+    titles = {study: run.facts.get(study, {}).get("title", study) for study in shown}
+    lines = overview(numbers.in_print(), [(study, titles[study], f"studies/{study}.html") for study in shown])
+    body = form(run.profile, lines, list(titles.items()))
+    scripts = "".join(f"<script src='_static/{name}.js'></script>" for name in ("numbers", "verification"))
+    against = "\n".join(findings_source(study, titles[study], level=3) for study in shown)
     return (
-        f"# Did the printed numbers come out?\n\n{raw(body)}\n## The papers against themselves\n\n{against}"
+        f"# Did the printed numbers come out?\n\n{raw(body + scripts)}\n"
+        f"## The papers against themselves\n\n{against}"
     )
 
 
 def verification_script(numbers: Numbers) -> str:
     """The rows of the verification page as a script (pages opened from a folder may not fetch)."""
-    functions, sets = {}, {}
-    rows = []
-    for each in numbers.all:
-        if not each.status:
-            continue
-        makers = tuple(functions.setdefault(name, len(functions)) for name in each.makers[:3])
-        rows.append(
-            [
-                each.study,
-                each.exhibit,
-                each.row,
-                each.column,
-                each.status,
-                each.verdict,
-                each.printed,
-                each.computed,
-                each.place,
-                each.note,
-                each.anchor,
-                each.made_at,
-                sets.setdefault(makers, len(sets)),
-            ]
-        )
+    functions, sets, rows = {}, {(): 0}, []
+    named = numbers.labels
+    lines = numbers.run.report.to_dict("records")
+    for line, each in zip(lines, numbers.all):
+        if each.outcome:
+            makers = tuple(functions.setdefault(name, len(functions)) for name in each.makers[:3])
+            rows.append(row_of(line, named, each.anchor, each.made_at, sets.setdefault(makers, len(sets))))
     pages = {
         study: {exhibit: exhibit_page(study, exhibit) for exhibit in exhibits}
         for study, exhibits in numbers.exhibits.items()
     }
-    data = {
-        "rows": rows,
-        "pages": pages,
-        "sets": [list(makers) for makers in sets],
-        "functions": [
-            [numbers.library.functions[name].anchor, numbers.library.link(name), name] for name in functions
-        ],
-    }
-    return f"window.NUMBERS = {json.dumps(data, ensure_ascii=False, separators=(',', ':'))};\n"
+    links = [[numbers.library.functions[name].anchor, numbers.library.link(name), name] for name in functions]
+    return f"window.NUMBERS = {rows_json(rows, pages, sets, links)};\n"
 
 
-def contradictions_source(study: str, title: str, level: int = 2) -> str:
-    """The recorded contradictions of a paper with itself, as one table."""
-    found = contradictions(study)
-    rows = "".join(
-        f"<tr><td><b>{esc(one['title'])}</b><br>{esc(one['finding'])}</td>"
-        + "".join(
-            f"<td>“{esc(one[side]['quote'])}”<br><small>{esc(one[side]['place'])}</small></td>"
-            for side in ("first", "second")
-        )
-        + "</tr>"
-        for one in found
-    )
-    heading = f"{'#' * level} {title}: {len(found)} places\n\n" if found else ""
-    return heading + (
-        raw(
-            "<div class='wide'><table class='against'><thead><tr><th>What</th><th>One place</th>"
-            f"<th>The other</th></tr></thead><tbody>{rows}</tbody></table></div>"
-        )
-        if found
-        else ""
-    )
+def findings_source(study: str, title: str, level: int = 2) -> str:
+    """What is on record of a paper against itself, one column of prose; empty where nothing is."""
+    if not findings(study):
+        return ""
+    return f"{'#' * level} {title}\n\n{raw(findings_html(study))}"
 
 
 def makers_html(library: Library, makers, page: str, most: int = 3) -> str:
@@ -276,12 +231,13 @@ def _line(numbers: Numbers, each: Number, page: str) -> str:
         if each.made_at and each.computed
         else value_html(each.computed)
     )
+    named = numbers.labels.get(each.study, {})
     cells = (
-        ("Row", soft(each.row)),
-        ("Column", soft(each.column)),
+        ("Row", _named(each.row, named)),
+        ("Column", _named(each.column, named)),
         ("Printed", value_html(each.printed)),
         ("Computed", value),
-        ("Status", pill(each.status) + (f" {pill(each.verdict)}" if each.verdict else "")),
+        ("Outcome", pill(each.outcome, each.evidence)),
         ("Made by", made + makers_html(numbers.library, each.makers, page)),
         ("In the paper", esc(each.place) + note_html(each.note)),
     )
@@ -290,6 +246,12 @@ def _line(numbers: Numbers, each: Number, page: str) -> str:
         + "".join(f"<td data-label='{name}'>{text}</td>" for name, text in cells)
         + "</tr>"
     )
+
+
+def _named(name: str, named: dict) -> str:
+    """An id with the label that people use before it, where there is another."""
+    label = named.get(name, name)
+    return soft(name) if label == name else f"{esc(label)} <small>{soft(name)}</small>"
 
 
 def _name_anchors(rows):
@@ -309,23 +271,3 @@ def _digits(value) -> int:
     if pd.isna(value) or value == round(value):
         return 0
     return int(np.clip(3 - np.floor(np.log10(abs(value))), 0, 8))
-
-
-FORM = """<p class="lead">{note}</p>
-<table class="verdicts">{lines}</table>
-<details><summary>What the statuses mean</summary><dl class="meanings">{meanings}</dl></details>
-<form id="filters" aria-label="Filter the numbers">
-<label>Study <select id="study"><option value="">all</option>{studies}</select></label>
-<label>Exhibit <select id="exhibit"><option value="">all</option></select></label>
-<label>Status <select id="status"><option value="">all</option>{statuses}</select></label>
-<label class="grow">Search
-<input id="text" type="search" placeholder="model, feature, place … ( / )" autocomplete="off"></label>
-<output id="count" aria-live="polite"></output></form>
-<p class="keys"><kbd>/</kbd> search · <kbd>j</kbd> <kbd>k</kbd> next and previous number · <kbd>Enter</kbd>
-the cell that made it · <kbd>f</kbd> its function · <kbd>Esc</kbd> clear</p>
-<div class="wide"><table id="rows" class="numbers"><thead><tr><th>Address</th><th>Printed</th>
-<th>Computed</th><th>Status</th><th>Made by</th>
-<th>In the paper; note</th></tr></thead><tbody></tbody></table></div>
-<p><button id="more" type="button" hidden>Show all rows</button></p>
-<noscript><p>The table needs scripts; the pages of the studies list the same numbers without.</p></noscript>
-<script src="_static/numbers.js"></script><script src="_static/verification.js"></script>"""

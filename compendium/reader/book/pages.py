@@ -4,24 +4,14 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from compendium.frame.cells import contradictions
+from compendium.frame.cells import findings
 from compendium.frame.paths import ROOT
-from compendium.frame.report import PROFILE_NOTE
+from compendium.frame.report import PROFILE_NOTE, bar, counts_line, overview, pill
 from compendium.reader.book.gather import source
-from compendium.reader.book.markup import (
-    bar,
-    counted,
-    counts_line,
-    esc,
-    exhibit_title,
-    link,
-    pill,
-    raw,
-    value_html,
-)
+from compendium.reader.book.markup import counted, esc, exhibit_title, link, raw, value_html
 from compendium.reader.book.mathml import mathml
 from compendium.reader.book.notebooks import Links
-from compendium.reader.book.numbers import Numbers, contradictions_source, exhibit_page
+from compendium.reader.book.numbers import Numbers, exhibit_page, findings_source
 
 TABLE = re.compile(r"<figure class='table'>.*?</figure>", re.S)
 # what of Markdown stands inside a sentence: code, a formula, a link, emphasis
@@ -36,7 +26,7 @@ EXERCISE = re.compile(r"^#+\s+(Exercise.*)$", re.M)
 def front_source(numbers: Numbers, titles: dict) -> str:
     """The front page. `titles` is {page: title} of the prose pages, for its last list."""
     run = numbers.run
-    printed = Counter(each.status for each in numbers.all if each.status)
+    printed = Counter(each.outcome for each in numbers.all if each.outcome)
     papers = sum(1 for study in run.studies if len(run.of(study)))
     cards = "".join(_card(numbers, study) for study in run.studies)
     ways = (
@@ -98,9 +88,8 @@ def study_source(numbers: Numbers, study: str, figure: tuple[str, str] | None) -
         raw(
             f"<p class='question'>{esc(facts.get('question', ''))}</p><p class='crumbs'>{paper}</p>"
             + (
-                f"{bar(counts)}<p>{counts_line(counts)} · <a "
-                f"href='{link(page, 'verification.html')}#study={study}'>every "
-                "number</a></p>"
+                f"<table class='verdicts'>{overview(run.of(study), [(study, 'Its numbers', '')])}</table>"
+                f"<p><a href='{link(page, 'verification.html')}#study={study}'>every number</a></p>"
                 if counts
                 else ""
             )
@@ -122,8 +111,8 @@ def study_source(numbers: Numbers, study: str, figure: tuple[str, str] | None) -
         raw(_exhibit_list(numbers, study, page)),
         _tables(run, study),
     ]
-    if contradictions(study):
-        parts.append(contradictions_source(study, "The paper against itself"))
+    if findings(study):
+        parts.append(findings_source(study, "The paper against itself"))
     return "\n".join(part for part in parts if part)
 
 
@@ -199,13 +188,13 @@ def _key_numbers(numbers: Numbers, study: str, page: str) -> str:
             rows.append(
                 f"<tr><th><a href='{link(page, each.page)}'>{esc(entry['label'])}</a></th>"
                 f"<td class='n'>{value_html(each.printed) or '–'}</td><td class='n'>"
-                f"{value_html(each.computed) or '–'}</td><td>{pill(each.status)}</td></tr>"
+                f"{value_html(each.computed) or '–'}</td><td>{pill(each.outcome, each.evidence)}</td></tr>"
             )
     if not rows:
         return ""
     return raw(
         "<table class='key'><thead><tr><th></th><th>the paper prints</th><th>computed here</th>"
-        "<th>status</th></tr></thead>"
+        "<th>outcome</th></tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table>"
     )
 

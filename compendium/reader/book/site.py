@@ -11,6 +11,8 @@ from pathlib import Path
 
 from compendium.frame.files import write_text_atomic
 from compendium.frame.paths import ROOT
+from compendium.frame.report import SCRIPT
+from compendium.frame.verdict import stylesheet
 from compendium.reader.book import pages
 from compendium.reader.book.api import Library
 from compendium.reader.book.gather import Run
@@ -118,6 +120,8 @@ class Sources:
         files |= {f"_extra/files/{name}": ROOT / name for name in sorted(self.links.files)}
         files |= {f"_static/{path.name}": path for path in sorted(STATIC.iterdir())}
         files["_static/numbers.js"] = verification_script(self.numbers)
+        files["_static/verification.js"] = SCRIPT
+        files["_static/verdicts.css"] = stylesheet()
         return files
 
     def _exhibits(self) -> dict:
@@ -212,7 +216,8 @@ def configuration(title: str) -> dict:
         "html_theme": "sphinx_book_theme",
         "html_static_path": ["_static"],
         "html_extra_path": ["_extra"],
-        "html_css_files": ["book.css"],
+        "html_css_files": ["verdicts.css", "book.css"],
+        "html_js_files": ["search.js"],
         "html_context": {"default_mode": "auto"},
         "html_copy_source": True,
         "html_show_sphinx": False,

@@ -18,7 +18,7 @@ from compendium.frame.chain import notebooks
 from compendium.frame.files import read_yaml, sha256
 from compendium.frame.params import profile_params, study_params
 from compendium.frame.paths import ROOT, STUDIES, figures_folder, shown
-from compendium.frame.verify import STATUSES
+from compendium.frame.verdict import OUTCOMES
 
 VERSION = "https://codecheck.org.uk/spec/config/1.0/"
 CODE = (
@@ -90,7 +90,7 @@ def manifest_of(out: Path, studies) -> list[dict]:
     figures = figures_folder(out)
     places = [
         (out, path)
-        for name in ("cells.csv", "derived.csv", "verification.csv")
+        for name in ("cells.csv", "derived.csv", "verification.csv", "unprinted.csv", "independent.csv")
         if (path := out / name).is_file()
     ]
     for folder, root in ((out / "cells", out), (out / "tables", out), (figures, figures)):
@@ -137,6 +137,8 @@ def _comment(name: str) -> str:
         "cells.csv": "every computed number",
         "derived.csv": "numbers recomputed from the papers' own",
         "verification.csv": "every printed number with its verdict",
+        "unprinted.csv": "what the papers' files show but the papers do not print as a number",
+        "independent.csv": "how many independent equations stand behind each count",
     }
     words = {
         "cells": f"numbers made by {rest.removesuffix('.csv')}",
@@ -147,14 +149,13 @@ def _comment(name: str) -> str:
 
 
 def _verdicts(report: pd.DataFrame, studies) -> dict:
-    """{study: {printed, each status, contradicts}}."""
+    """{study: {printed, each outcome}}."""
     counts = {}
     for study in studies:
         mine = report[report["study"] == study]
         counts[study] = {
             "printed": len(mine),
-            **{status: int((mine["status"] == status).sum()) for status in STATUSES},
-            "contradicts": int((mine["verdict"] == "contradicts").sum()),
+            **{outcome: int((mine["outcome"] == outcome).sum()) for outcome in OUTCOMES},
         }
     return counts
 
@@ -162,8 +163,8 @@ def _verdicts(report: pd.DataFrame, studies) -> dict:
 def _summary(report: pd.DataFrame, studies, coverage: dict) -> str:
     """What the certificate covers, what it does not, and how the printed numbers of what it covers came out."""
     mine = report[report["study"].isin(studies)]
-    counts = mine["status"].value_counts()
-    said = ", ".join(f"{counts[status]} {status}" for status in STATUSES if counts.get(status))
+    counts = mine["outcome"].value_counts()
+    said = ", ".join(f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts.get(outcome))
     left = [study for study in coverage if study not in studies]
     without = f" Not covered, because not or not wholly executed: {', '.join(left)}." if left else ""
     ran = f"Covers {', '.join(studies)}, executed from first notebook to last"

@@ -12,7 +12,7 @@ from rocrate.model.softwareapplication import SoftwareApplication
 from rocrate.rocrate import ROCrate
 
 from compendium.frame.files import atomic_write
-from compendium.frame.verify import STATUSES
+from compendium.frame.verdict import OUTCOMES
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 TYPES = {
@@ -34,7 +34,7 @@ def page(facts: dict) -> str:
     sections = {
         "The run": _pairs(_of_the_run(facts)),
         "Verdicts on the printed numbers": _grid(
-            ["Study", "printed", *STATUSES, "contradicts"],
+            ["Study", "printed", *OUTCOMES],
             [[study, *counts.values()] for study, counts in facts["verdicts"].items()],
         ),
         "Code": _pairs({**code, "files": f"{len(code['files'])}, each with its hash in codecheck.yml"}),

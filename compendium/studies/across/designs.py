@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from compendium.frame.cells import contradictions, published
+from compendium.frame.cells import COVERS, FINDINGS, findings, published
 from compendium.frame.params import read_yaml, study_params
 from compendium.frame.paths import DATA
 
@@ -83,17 +83,16 @@ def counts(profile: str = "demo") -> pd.DataFrame:
 
 
 def coverage() -> pd.DataFrame:
-    """What a reader can check of each paper: printed numbers, how many of them the archive covers (`same`), is of
-    another run for (`other_run`) or does not cover (`none`), and `contradictions` on record; a row a study."""
+    """What a reader can check of each paper: printed numbers, by the evidence at hand in the profile released (the
+    words of `compendium.frame.verdict`), and the findings on record by kind; a row a study."""
     rows = {}
     for study in designs():
-        cover = published(study)["archive"].value_counts()
-        same, other = (int(cover.get(name, 0)) for name in ("same", "other run"))
+        printed = published(study)
+        cover = printed.loc[printed["print"] == "number", "archive"].value_counts()
+        kinds = [entry["kind"] for entry in findings(study)]
         rows[study] = {
             "printed": int(cover.sum()),
-            "same": same,
-            "other_run": other,
-            "none": int(cover.sum()) - same - other,
-            "contradictions": len(contradictions(study)),
+            **{word: int(cover.get(word, 0)) for word in COVERS},
+            **{kind: kinds.count(kind) for kind in FINDINGS},
         }
     return pd.DataFrame.from_dict(rows, orient="index")

@@ -33,7 +33,7 @@ class Rule:
 
     target : (exhibit, row, column); sources : the same, in the order of `function`'s array argument;
     function must rise or fall in each source on its own; how : one line for readers; counting : the
-    function counts, so the sources' rounding is not carried along.
+    function counts, so the sources' rounding is not carried along; repeats : the same number printed again.
     """
 
     target: tuple[str, str, str]
@@ -41,15 +41,16 @@ class Rule:
     function: Callable[[np.ndarray], float]
     how: str
     counting: bool = False
+    repeats: bool = False
 
 
 def derive(printed: pd.DataFrame) -> pd.DataFrame:
     """Recompute every number that a rule covers.
 
-    printed : as compendium.frame.cells.published gives it. Returns exhibit, row, column, printed, value, lo, hi, agrees, how:
-    [lo, hi] is what the inputs' rounding allows, and `value` the point of it nearest to the printed number
-    (so that a number which rounding explains is not called a contradiction); `agrees` says whether [lo, hi]
-    meets the printed number's own rounding interval. Raises KeyError for a rule whose address is not printed.
+    printed : as compendium.frame.cells.published gives it. Returns exhibit, row, column, printed, value, lo, hi,
+    agrees, how, repeats: `value` is what the printed midpoints give, [lo, hi] what their rounding allows, and
+    `agrees` says whether [lo, hi] meets the printed number's own rounding interval. Raises KeyError for a rule whose
+    address is not printed.
     """
     numbers = printed.set_index(["exhibit", "row", "column"])[["value", "decimals"]]
     value = numbers["value"].to_dict()
@@ -64,10 +65,11 @@ def derive(printed: pd.DataFrame) -> pd.DataFrame:
         halves = np.array([0.0 if rule.counting else half[source] for source in rule.sources])
         low, high = _range(rule.function, inputs, halves)
         shown = value[rule.target]
-        nearest = float(np.clip(shown, low, high))
-        agrees = abs(nearest - shown) <= half[rule.target] * (1 + 1e-9) + 1e-12
-        rows.append([*rule.target, shown, nearest, low, high, agrees, rule.how])
-    columns = ["exhibit", "row", "column", "printed", "value", "lo", "hi", "agrees", "how"]
+        slack = half[rule.target] * (1 + 1e-9) + 1e-12
+        agrees = low - slack <= shown <= high + slack
+        middle = float(rule.function(inputs))
+        rows.append([*rule.target, shown, middle, low, high, agrees, rule.how, rule.repeats])
+    columns = ["exhibit", "row", "column", "printed", "value", "lo", "hi", "agrees", "how", "repeats"]
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -115,7 +117,8 @@ def _mean(target, sources, how):
 
 
 def _same(target, source, how=""):
-    return Rule(target, (source,), lambda v: v[0], how or f"{source[0]}, {source[1]}, {source[2]}")
+    said = how or f"{source[0]}, {source[1]}, {source[2]}"
+    return Rule(target, (source,), lambda v: v[0], said, repeats=True)
 
 
 def _share(target, part, whole):

@@ -5,8 +5,9 @@ import pytest
 from compendium.frame import cells
 from compendium.frame.cells import (
     CellsError,
-    contradictions,
+    findings,
     grid,
+    held,
     published,
     read_cells,
     study_cells,
@@ -116,28 +117,35 @@ def test_a_file_that_is_no_table_is_named(tmp_path, content, message):
         read_cells(path)
 
 
-PRINTED = "study,exhibit,row,column,value,lo,hi,decimals,note,place,kind,tolerance,archive\n"
+PRINTED = "study,exhibit,row,column,value,lo,hi,decimals,note,place,kind,tolerance,archive,print\n"
 
 
 @pytest.mark.parametrize(
     "row, message",
     [
-        (",,,,,Table 1,exact,,same", "the value is missing; `note` should say"),
-        ("5,,,,,Table 1,exact,,same", "decimals is empty"),
-        ("5,4,,0,,Table 1,exact,,same", "an interval needs both"),
-        ("5,,,0,,Table 1,bound,,same", "the note of a bound should begin with its sign, .*; it is ''"),
-        ("5,,,0,about,Table 1,bound,,same", "the note of a bound should begin with its sign"),
-        ("5,,,0,,Table 1,monte-carlo,,same", "a monte-carlo number needs a tolerance"),
-        ("5,,,0,,Table 1,exact,0.1,same", "a tolerance belongs to a monte-carlo number"),
-        ("5,,,0,,Table 1,guess,,same", "kind is 'guess', should be one of exact"),
-        ("5,,,0,,Table 1,exact,,some", "archive is 'some', should be one of same"),
+        (",,,,,Table 1,exact,,whole,number", "the value is missing; `note` should say"),
+        ("5,,,,,Table 1,exact,,whole,number", "decimals is empty"),
+        ("5,4,,0,,Table 1,exact,,whole,number", "an interval needs both"),
+        (
+            "5,,,0,,Table 1,bound,,whole,number",
+            "the note of a bound should begin with its sign, .*; it is ''",
+        ),
+        ("5,,,0,about,Table 1,bound,,whole,number", "the note of a bound should begin with its sign"),
+        ("5,,,0,,Table 1,monte-carlo,,whole,number", "a monte-carlo number needs a tolerance"),
+        ("5,,,0,,Table 1,exact,0.1,whole,number", "a tolerance belongs to a monte-carlo number"),
+        ("5,,,0,,Table 1,guess,,whole,number", "kind is 'guess', should be one of exact"),
+        ("5,,,0,,Table 1,exact,,some,number", "archive is 'some', should be one of whole"),
+        ("5,,,0,,Table 1,exact,,whole,page", "print is 'page', should be one of number"),
     ],
 )
 def test_a_printed_number_that_cannot_be_is_named_by_line(tmp_path, monkeypatch, row, message):
     monkeypatch.setattr(cells, "DATA", tmp_path)
     path = tmp_path / "published/alienbench.csv"
     path.parent.mkdir()
-    good = "alienbench,t,a,x,5,4,6,0,,Table 1,exact,,same\nalienbench,t,b,x,5,,,0,< it says,Table 1,bound,,same\n"
+    good = (
+        "alienbench,t,a,x,5,4,6,0,,Table 1,exact,,whole,number\n"
+        "alienbench,t,b,x,5,,,0,< it says,Table 1,bound,,whole,number\n"
+    )
     path.write_text(PRINTED + good)
     assert len(published("alienbench")) == 2
     path.write_text(PRINTED + good + f"alienbench,t,r,c,{row}\n")
@@ -145,25 +153,52 @@ def test_a_printed_number_that_cannot_be_is_named_by_line(tmp_path, monkeypatch,
         published("alienbench")
 
 
+FINDING = (
+    "- {id: x, title: t, kind: oddity, finding: f, tried: [], independent: '', rows: [],"
+    " first: {place: p, quote: q}, second: {place: p, shows: q}}\n"
+)
+
+
 @pytest.mark.parametrize(
     "text, message",
     [
         ("a: 1\n", "should hold a list of"),
         ("- [\n", "line 2.*not valid YAML"),
-        ("- {id: x}\n", "entry 1: should hold id, title"),
+        ("- {id: x}\n", "entry 1: should hold id, title, kind"),
         (
-            "- {id: x, title: t, finding: f, first: {place: p}, second: {place: p, quote: q}}\n",
-            "entry 1: should hold id",
+            FINDING.replace("kind: oddity", "kind: error"),
+            "entry 1: kind is 'error', should be one of contradiction",
         ),
+        (
+            FINDING.replace("kind: oddity", "kind: contradiction"),
+            "entry 1: a contradiction should say in `tried`",
+        ),
+        (FINDING.replace(", quote: q}", "}"), "entry 1: should hold id"),
+        ("- 5\n", "entry 1: should be a mapping"),
     ],
 )
-def test_contradictions_that_cannot_be_shown_are_named(tmp_path, monkeypatch, text, message):
+def test_findings_that_cannot_be_shown_are_named(tmp_path, monkeypatch, text, message):
     monkeypatch.setattr(cells, "DATA", tmp_path)
-    assert contradictions("alienbench") == []
+    assert findings("alienbench") == []
     (tmp_path / "published").mkdir()
-    (tmp_path / "published/alienbench_contradictions.yaml").write_text(text)
-    with pytest.raises(CellsError, match="alienbench_contradictions.yaml.*" + message):
-        contradictions("alienbench")
+    path = tmp_path / "published/alienbench_findings.yaml"
+    path.write_text(FINDING)
+    assert findings("alienbench")[0]["id"] == "x"
+    path.write_text(text)
+    with pytest.raises(CellsError, match="alienbench_findings.yaml.*" + message):
+        findings("alienbench")
+
+
+def test_what_is_held_has_known_words(tmp_path, monkeypatch):
+    monkeypatch.setattr(cells, "DATA", tmp_path)
+    assert held("alienbench") == {}
+    (tmp_path / "published").mkdir()
+    path = tmp_path / "published/held.yaml"
+    path.write_text("alienbench: {part: some, lost: [Table 1]}\n")
+    assert held("alienbench")["lost"] == ["Table 1"]
+    path.write_text("alienbench: {some: part}\n")
+    with pytest.raises(CellsError, match="held.yaml, alienbench: unknown key 'some', should be one of whole"):
+        held("alienbench")
 
 
 def test_missing_file_and_column(tmp_path):

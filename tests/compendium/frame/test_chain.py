@@ -34,7 +34,7 @@ def project(tmp_path_factory):
     folder = small_project(
         tmp_path_factory.mktemp("project"),
         {"alienbench": "B: 10\nseed: 1\n"},
-        "alienbench,t,a,x,10,,,0,,Table 1,exact,,same\n",
+        "alienbench,t,a,x,10,,,0,,Table 1,exact,,whole,number\n",
     )
     for name, (meta, parameters, code) in BOOKS.items():
         write_notebook(
@@ -78,7 +78,7 @@ def rerun(folder):
 def test_the_chain_runs_what_changed_and_nothing_else(project):
     ran, result = rerun(project)
     assert ran == {"01_a", "02_b", "03_c"}
-    assert "alienbench: cells 3; printed 1: reproduced 0" in result.stdout
+    assert "alienbench: cells 3; printed 1: not computed 1 (other run 1)" in result.stdout
     cells = (project / "build/demo/cells.csv").read_text().splitlines()
     assert cells[2] == "alienbench,t,b,x,11,,,,,alienbench/02_b,code", (
         "a number carries the cell that made it"

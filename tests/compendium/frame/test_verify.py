@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from compendium.frame.cells import COMPUTED, PUBLISHED, CellsError, agreement
-from compendium.frame.report import page
-from compendium.frame.verify import STATUSES, gather, moved, summary, verify
+from compendium.frame.cells import COMPUTED, PUBLISHED, CellsError
+from compendium.frame.report import bar, counts_line, page
+from compendium.frame.verify import DERIVED, gather, moved, summary, verify
 
 
 def printed(**changes):
@@ -23,7 +23,8 @@ def printed(**changes):
         place="Table 3",
         kind="exact",
         tolerance=np.nan,
-        archive="same",
+        archive="whole",
+        print="number",
     )
     return row | changes
 
@@ -45,114 +46,27 @@ def computed(value, **changes):
     return row | changes
 
 
-def status_of(row, profile="released", data=(), derived=()):
-    frames = [pd.DataFrame(list(rows), columns=COMPUTED) for rows in (data, derived)]
-    report = verify(pd.DataFrame([row], columns=PUBLISHED), *frames, profile)
-    return tuple(report.loc[0, ["status", "verdict"]])
+def report_of(*rows, data=(), derived=(), profile="released"):
+    printed_rows = pd.DataFrame(list(rows), columns=PUBLISHED)
+    found = pd.DataFrame(list(data), columns=COMPUTED)
+    return verify(printed_rows, found, pd.DataFrame(list(derived), columns=DERIVED), profile)
 
 
-@pytest.mark.parametrize(
-    "value, expected",
-    [
-        (5.1449, "reproduced"),
-        (5.145, "reproduced"),
-        (5.135, "reproduced"),
-        (5.1451, "differs"),
-        (5.1349, "differs"),
-    ],
-)
-def test_equal_at_the_printed_rounding(value, expected):
-    assert agreement(printed(), computed(value)) == expected
-
-
-def test_intervals_count_too_and_tolerance_only_for_monte_carlo():
-    row = printed(lo=4.78, hi=5.51, kind="monte-carlo", tolerance=0.02)
-    assert agreement(row, computed(5.14, lo=4.78, hi=5.51)) == "reproduced"
-    assert agreement(row, computed(5.14, lo=4.79, hi=5.50)) == "within"
-    assert agreement(row, computed(5.14, lo=4.81, hi=5.50)) == "differs"
-    assert agreement(row | {"kind": "exact"}, computed(5.14, lo=4.79, hi=5.50)) == "differs"
-    assert agreement(row, computed(5.14)) == "differs"
-
-
-def test_bounds():
-    row = printed(value=0.001, decimals=3, kind="bound", note="<")
-    assert agreement(row, computed(1e-9)) == "reproduced"
-    assert agreement(row, computed(0.002)) == "differs"
-    assert agreement(row, computed(np.nan)) == "differs"
-
-
-@pytest.mark.parametrize(
-    "sign, met, missed",
-    [
-        ("<", 4.9, 5.0),
-        ("<=", 5.0, 5.1),
-        ("≤ of both", 5.0, 5.1),
-        (">", 5.1, 5.0),
-        (">= always", 5.0, 4.9),
-        ("≥", 5.0, 4.9),
-    ],
-)
-def test_every_sign_of_a_bound(sign, met, missed):
-    row = printed(value=5.0, kind="bound", note=sign)
-    assert [agreement(row, computed(value)) for value in (met, missed, np.nan)] == [
-        "reproduced",
-        "differs",
-        "differs",
-    ]
-
-
-def test_nothing_computed_never_reproduces_a_number():
-    assert agreement(printed(), computed(np.nan)) == "differs"
-    assert agreement(printed(kind="monte-carlo", tolerance=9.0), computed(np.nan)) == "differs"
-    blank = printed(value=np.nan, decimals=pd.NA, note="a dash")
-    assert agreement(blank, computed(np.nan)) == "reproduced" and agreement(blank, computed(1.0)) == "differs"
-    row = verify(
-        pd.DataFrame([printed()], columns=PUBLISHED),
-        pd.DataFrame([computed(np.nan, note="one judge only")]),
-        pd.DataFrame(columns=COMPUTED),
-        "released",
-    ).loc[0]
-    assert (row["status"], row["remark"]) == ("no data", "one judge only")
-
-
-def test_statuses_in_released():
-    data, again = [computed(5.14)], [computed(5.2)]
-    assert status_of(printed(), data=data) == ("reproduced", "")
-    assert status_of(printed()) == ("no data", "")
-    assert status_of(printed(archive="other run"), data=data) == ("other run", "")
-    assert status_of(printed(archive="other run")) == ("other run", "")
-    assert status_of(printed(archive="other run"), data=data, derived=again) == ("derived", "contradicts")
-    assert status_of(printed(archive="none")) == status_of(printed(archive="design")) == ("no data", "")
-
-
-def test_no_data_says_why():
-    rows = [printed(row="released nothing", archive="none"), printed(row="chosen", archive="design")]
-    report = verify(pd.DataFrame(rows, columns=PUBLISHED), *[pd.DataFrame(columns=COMPUTED)] * 2, "released")
-    assert list(report["remark"]) == [
-        "no released file at hand covers it",
-        "a constant or choice of the design",
-    ]
-
-
-def test_the_demo_never_claims_to_reproduce():
-    equal = [computed(5.14)]
-    for archive in ("same", "other run", "none", "design"):
-        assert status_of(printed(archive=archive), "demo", data=equal) == ("other run", "")
-    assert status_of(printed(), "demo", derived=equal) == ("derived", "agrees")
-    assert status_of(printed(), "demo") == ("no data", "")
-
-
-def test_every_printed_number_gets_a_status_and_the_summary_adds_up():
-    rows = [printed(row=str(i), archive=archive) for i, archive in enumerate(("same", "other run", "none"))]
-    data = pd.DataFrame([computed(5.14, row="0")], columns=COMPUTED)
-    report = verify(pd.DataFrame(rows, columns=PUBLISHED), data, data[:0], "released")
-    assert list(report["status"]) == ["reproduced", "other run", "no data"] and set(report["status"]) <= set(
-        STATUSES
+def test_every_printed_number_gets_a_verdict_and_the_summary_adds_up():
+    rows = [printed(row=str(i), archive=word) for i, word in enumerate(("whole", "other run", "none held"))]
+    data = [computed(5.14, row="0")]
+    report = report_of(*rows, data=data)
+    assert list(report["evidence"]) == ["whole", "other run", "none held"]
+    assert list(report["outcome"]) == ["equal", "not computed", "not computed"]
+    assert summary(report, pd.DataFrame(data), "alienbench") == (
+        "alienbench: cells 1; printed 3: equal 1, not computed 2 (other run 1, none held 1)"
     )
-    line = summary(report, data, "alienbench")
-    assert line == (
-        "alienbench: cells 1; printed 3: reproduced 1, within 0, differs 0, derived 0, other run 1, no data 1"
-    )
+
+
+def test_the_equation_is_the_one_that_the_notebook_named():
+    again = computed(5.14) | {"basis": "printed", "equation": "departures of m"}
+    report = report_of(printed(), printed(exhibit="text-1"), derived=[again])
+    assert list(report["equation"]) == ["departures of m", "m overall"]
 
 
 def cells_file(folder, name, notebook, basis="data"):
@@ -187,16 +101,20 @@ def test_a_cell_links_to_the_notebook_cell_that_made_it(tmp_path):
 
 def test_the_page_holds_every_row_and_asks_no_other_host():
     rows = [printed(row="<script>", note="</script> & more <!--<script>", archive="other run")]
-    data = pd.DataFrame([computed(5.1)], columns=COMPUTED)
-    report = verify(pd.DataFrame(rows, columns=PUBLISHED), data, data[:0], "demo")
-    html = page(report, data, ["alienbench"], "demo")
+    report = report_of(*rows, data=[computed(5.1)], profile="demo")
+    html = page(report, ["a line"], ["alienbench"], "demo")
     data = html.split('<script type="application/json" id="data">')[1].split("</script>")[0]
     assert "<" not in data, "no text of a paper may open or close an element"
-    assert json.loads(data)[0][2] == "<script>" and json.loads(data)[0][9].startswith(
-        "</script> & more <!--<script>"
-    )
+    row = json.loads(data)["rows"][0]
+    assert row[2] == "<script>" and row[9].startswith("</script> & more <!--<script>")
     assert "simulated models" in html
     assert "http://" not in html and "https://" not in html and "src=" not in html
+
+
+def test_contradictions_stand_in_the_bar_and_the_counts():
+    one = {"agrees": 3, "contradicts": 1}
+    assert "class='contradicts'" in bar(one) and "contradicts 1" in bar(one)
+    assert "✗</i> contradicts</span> 1" in counts_line(one)
 
 
 @pytest.mark.parametrize("content", ["", "study,exhibit\n", "\0\0\0"])

@@ -196,7 +196,17 @@ def out(tmp_path_factory):
         ("across/01_designs", across),
     ):
         paths.append(write_csv_atomic(folder / "cells" / f"{name}.csv", pd.DataFrame(lines, columns=columns)))
-    assert verify(["released", "alienbench,across", str(folder), *map(str, paths)]) == 0
+    off = {
+        "id": "off",
+        "title": "One that is off",
+        "kind": "contradiction",
+        "rows": [["table-7", rows[1], "alpha"]],
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            "compendium.frame.verify.findings", lambda study: [off] if study == "alienbench" else []
+        )
+        assert verify(["released", "alienbench,across", str(folder), *map(str, paths)]) == 0
     body = pd.DataFrame({"alpha": ["0.91"]}, index=["Total"])
     write_table(Table("Table 7", "Agreement.", body), folder / "tables" / "alienbench", "table-07")
     figure = folder / "figures" / "alienbench" / "figure_1_radar.png"

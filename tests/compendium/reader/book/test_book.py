@@ -99,7 +99,7 @@ def test_the_study_page_holds_question_figure_table_and_counts(built):
         and "figure_1_radar.png" in text
         and "<b>Table 7.</b> Agreement." in text
     )
-    assert re.search(r"class='bar' role='img' aria-label='derived \d+, no data \d+'", text)
+    assert re.search(r"class='bar' role='img' aria-label='agrees \d+, contradicts 1, not computed \d+'", text)
     key = re.search(r"<table class='key'>.*?</table>", text, re.S)[0]
     assert key.count("<tr><th><a") == key.count("class='s ") >= 1, "each chosen number says what it is"
     assert "beyond" in text, "numbers that the paper does not print are listed too"
@@ -192,11 +192,11 @@ def test_a_page_knows_its_place_and_pages_outside_share_a_side_bar(built):
 def test_numbers_carry_their_verdicts(out, library):
     numbers = Numbers(gather("released", out), library)
     rows = {each.row: each for each in numbers.exhibits["alienbench"]["table-7"] if each.column == "alpha"}
-    verdicts = [each.verdict for each in rows.values()]
-    assert verdicts.count("contradicts") == 1 and verdicts.count("agrees") == len(rows) - 1
+    outcomes = [each.outcome for each in rows.values()]
+    assert outcomes.count("contradicts") == 1 and outcomes.count("agrees") == len(rows) - 1
     assert rows["total"].makers == ("lib.agreement.krippendorff_alpha",)
     beyond = numbers.exhibits["alienbench"]["beyond"][0]
-    assert (beyond.status, beyond.computed, beyond.makers) == ("", "0.5123", ("lib.agreement.cohen_kappa",))
+    assert (beyond.outcome, beyond.computed, beyond.makers) == ("", "0.5123", ("lib.agreement.cohen_kappa",))
 
 
 @pytest.mark.parametrize(

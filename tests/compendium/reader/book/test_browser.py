@@ -5,6 +5,7 @@ import http.server
 import json
 import shutil
 import threading
+from urllib.parse import urlencode
 
 import pytest
 
@@ -94,15 +95,42 @@ def test_the_table_filters_and_searches(browser, site):
     browser.get(f"{site}/verification.html")
     total = len(published("alienbench"))
     assert one(browser, "#count").text == f"{total} of {total} printed numbers"
-    one(browser, "#text").send_keys("table-7 alpha total")
+    one(browser, "#text").send_keys("table-7 total 0.913")
     assert len(rows(browser)) == 1 and "0.913" in rows(browser)[0].text
-    assert "text=table-7+alpha+total" in browser.current_url, "a view can be linked"
-    browser.get(f"{site}/verification.html#status=contradicts")
+    assert "text=table-7+total+0.913" in browser.current_url, "a view can be linked"
+    browser.get(f"{site}/verification.html#outcome=contradicts")
     browser.refresh()
     assert len(rows(browser)) == 1 and "contradicts" in rows(browser)[0].text
     browser.get(f"{site}/verification.html#exhibit=table-3")
     browser.refresh()
     assert len(rows(browser)) == (published("alienbench")["exhibit"] == "table-3").sum()
+
+
+@pytest.mark.parametrize("said", ["0.913", ".913", "table 7 .913"])
+def test_a_number_is_found_however_it_is_written(browser, site, said):
+    browser.get(f"{site}/verification.html#{urlencode({'text': said})}")
+    browser.refresh()
+    assert rows(browser) and all("0.913" in row.text for row in rows(browser))
+
+
+def test_a_table_is_found_by_its_number_alone(browser, site):
+    browser.get(f"{site}/verification.html#text=table+1")
+    browser.refresh()
+    assert not rows(browser), "Table 10 is another table"
+    browser.get(f"{site}/verification.html#text=table+12")
+    browser.refresh()
+    assert rows(browser) and all("table-12" in row.text for row in rows(browser))
+
+
+def test_a_number_is_found_from_any_page(browser, site):
+    from selenium.webdriver.common.keys import Keys
+
+    browser.get(f"{site}/studies/alienbench.html")
+    browser.execute_script(
+        "const f = document.createElement('form'); f.innerHTML = '<input name=q id=try>'; document.body.prepend(f)"
+    )
+    one(browser, "#try").send_keys(".913" + Keys.ENTER)
+    wait(browser, lambda: "verification.html#text=.913" in browser.current_url and rows(browser))
 
 
 def test_the_keyboard_is_enough(browser, site):

@@ -44,7 +44,7 @@ def project(tmp_path_factory):
     folder = small_project(
         tmp_path_factory.mktemp("project"),
         {"alienbench": "seed: 1\n", "create": "seed: 1\n"},
-        "alienbench,t,a,x,1,,,0,,Table 1,exact,,same\nalienbench,t,c,x,9,,,0,,Table 1,exact,,none\n",
+        "alienbench,t,a,x,1,,,0,,Table 1,exact,,whole,number\nalienbench,t,c,x,9,,,0,,Table 1,exact,,none held,number\n",
         ("CITATION.cff", "requirements.lock", "pyproject.toml"),
     )
     shutil.copy(ROOT / "data/sources.csv", folder / "data")
@@ -76,6 +76,8 @@ def test_it_states_what_was_made_and_how_it_came_out(project, facts):
         "cells.csv",
         "derived.csv",
         "verification.csv",
+        "unprinted.csv",
+        "independent.csv",
         "cells/alienbench/01_a.csv",
         "figures/alienbench/dot.png",
         "figures/alienbench/dot.svg",
@@ -84,7 +86,7 @@ def test_it_states_what_was_made_and_how_it_came_out(project, facts):
         held = project / "build/released/certificate" / entry["file"]
         assert hashlib.sha256(held.read_bytes()).hexdigest() == entry["sha256"]
     assert (
-        facts["verdicts"]["alienbench"]["reproduced"] == 1 and facts["verdicts"]["alienbench"]["no data"] == 1
+        facts["verdicts"]["alienbench"]["equal"] == 1 and facts["verdicts"]["alienbench"]["not computed"] == 1
     )
     assert facts["codechecker"] == [{"name": "A. Reader", "ORCID": "0000-0001-2345-6789"}]
     assert facts["run"]["coverage"] == {
@@ -92,7 +94,7 @@ def test_it_states_what_was_made_and_how_it_came_out(project, facts):
         "create": {"notebooks": 1, "executed": 0},
     }
     assert facts["summary"] == (
-        "Covers alienbench, executed from first notebook to last; 2 printed numbers: 1 reproduced, 1 no data. "
+        "Covers alienbench, executed from first notebook to last; 2 printed numbers: 1 equal, 1 not computed. "
         "Not covered, because not or not wholly executed: create."
     )
     assert facts["parameters"] == {"alienbench": {"seed": 1}}
@@ -133,7 +135,7 @@ def test_a_rerun_confirms_and_a_change_is_named(project):
     bundle = "build/released/certificate-released.zip"
     same = run(project, "compendium.reader.certificate", "verify", bundle)
     assert same.returncode == 0, same.stdout + same.stderr
-    assert same.stdout.splitlines()[-1] == "6 of 6 exhibits equal: the run is confirmed"
+    assert same.stdout.splitlines()[-1] == "8 of 8 exhibits equal: the run is confirmed"
 
     (project / "params/alienbench.yaml").write_text("seed: 3\n")
     try:
@@ -148,7 +150,7 @@ def test_a_rerun_confirms_and_a_change_is_named(project):
     )
     assert "note: code: params/alienbench.yaml changed\n" in said
     assert "note: parameters: alienbench.seed was 1, is 3\n" in said
-    assert "note: verdicts: alienbench.reproduced was 1, is 0\n" in said
+    assert "note: verdicts: alienbench.equal was 1, is 0\n" in said
     assert "figures/alienbench/dot.png" not in said, "what is equal is not named"
 
 
