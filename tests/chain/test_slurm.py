@@ -24,7 +24,7 @@ def project(tmp_path_factory):
     folder = small_project(
         tmp_path_factory.mktemp("project"),
         {"alienbench": "B: 10\n"},
-        "alienbench,t,a,x,10,,,0,,Table 1,exact,,same\n",
+        "alienbench,t,a,x,10,,,0,,Table 1,exact,,whole,number\n",
     )
     shutil.copytree(ROOT / "profiles", folder / "profiles")
     path = folder / "notebooks/alienbench/01_a.ipynb"
