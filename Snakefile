@@ -38,6 +38,7 @@ def parameters_of(book):
              "cells": str(OUT / "cells" / book.study)}
     return {
         **{name: frame[name] for name in frame if name in book.parameters},
+        **dict.fromkeys(book.wants, ""),
         **{name: str(OUT / relative) for name, relative in book.needs.items()},
         **book.values(VALUES[book.study]),
     }

@@ -1,5 +1,9 @@
-"""Asking a study's models: endpoint, budget and ledger put together, or the simulator called in process."""
+"""Asking a study's models: endpoint, budget and ledger put together, or its simulated people.
 
+The one door to models and simulators: a run from archives never comes here.
+"""
+
+import importlib
 from contextlib import contextmanager
 
 from compendium.asking.ledger import Ledger
@@ -39,6 +43,11 @@ def ask_all(study: str, requests, label: str, *, source: str, profile: str, out,
     with asking(study, models, source=source, profile=profile, out=out) as ask:
         result = ask(requests, label, **options)
         return list(result.replies), result.report
+
+
+def simulator(study: str):
+    """The study's simulated people and world, where a stage of the demo asks them without a server."""
+    return importlib.import_module(f"compendium.studies.{study}.simulated")
 
 
 def in_process(respond, requests, *, parse=None, retries_on_invalid: int = 2) -> StageResult:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from compendium.frame import param_types
 from compendium.frame.files import parse_json, read_utf8, write_text_atomic
-from compendium.frame.params import PROFILES, ParamsError, study_params, unknown_key
+from compendium.frame.params import PROFILES, ParamsError, profile_params, study_params, unknown_key
 from compendium.frame.paths import ACROSS, DATA, NOTEBOOKS, PARAMS, ROOT, STUDIES, figures_folder, shown
 from compendium.frame.reach import Reach, ReachError, parsed
 
@@ -31,6 +31,8 @@ METADATA = {  # what a notebook may say of itself, as params/types.yaml says it 
     "data": LIST,
     "profiles": {**LIST, "of": {"one_of": PROFILES}},
 }
+# The one door to models: it refuses a profile whose source is an archive, so nothing behind it can move a run there.
+DOOR = "compendium.asking.study"
 FRAME_NAMES = ("profile", "out", "source", "mirror", "cells")  # parameters that the runner itself supplies
 
 
@@ -57,6 +59,7 @@ class Notebook:
     data: tuple = ()
     parameters: tuple = ()
     sources: tuple = field(default=(), repr=False)  # (where, source) of its code cells
+    closed: tuple = ()  # modules that it never opens under the profile
 
     @property
     def name(self) -> str:
@@ -69,7 +72,7 @@ class Notebook:
     @functools.cached_property
     def reach(self) -> Reach:
         """Every definition that its code can reach. Raises ReachError for code that does not parse."""
-        return Reach(self.sources, self.study)
+        return Reach(self.sources, self.study, self.closed)
 
     def code_inputs(self, out: Path) -> list[str]:
         """Files whose change makes the notebook stale: itself, the data it names, the stamp of its code."""
@@ -129,6 +132,8 @@ def notebooks(study: str = "all", profile: str = "demo") -> list[Notebook]:
         path for name in STUDIES if study in ("all", name) or study == ACROSS for path in _numbered(name)
     ]
     found = [book for book in map(read_notebook, paths) if profile in book.profiles]
+    if profile_params(profile)["source"] == "archive":
+        found = [replace(book, closed=(DOOR,)) for book in found]
     makers = {}
     for book in found:
         for made in (*book.makes, f"cells/{book.study}/{book.name}.csv"):

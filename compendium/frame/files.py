@@ -1,20 +1,23 @@
-"""Reading text with one clear error; writing files whole: to a temporary name beside the target, then moved."""
+"""Reading with one clear error, packed (.gz) or not; writing whole: to a temporary name, then moved."""
 
+import gzip
 import hashlib
 import json
 import os
 import tempfile
+import zlib
 from contextlib import contextmanager
 from pathlib import Path
 
 import yaml
 
-from compendium.frame.paths import shown
+from compendium.frame.paths import from_root, shown
 
 TEMPORARY = ".part"  # marks the temporary files, so that those of a killed run can be told and removed
 DEEPEST = 50  # levels of nesting in a YAML file; Python's own stack ends at some hundreds
 MOST_DIGITS = 100  # characters of a number
 MOST_VALUES = 1_000_000  # values in a YAML file, each alias counted as all that it stands for
+PACKED = ".gz"
 
 
 class FileError(ValueError):
@@ -22,22 +25,52 @@ class FileError(ValueError):
 
 
 def read_utf8(path, error=FileError, what: str = "a text file") -> str:
-    """The text of a UTF-8 file, newlines as "\\n", a byte order mark passed over.
+    """The text of a UTF-8 file, newlines as "\\n", a byte order mark passed over; unpacked where it ends in .gz.
+    A relative path is taken from the project's root.
 
     Raises `error` (a ValueError) for a missing file, a folder, or bytes that are no UTF-8, naming the file and
     what it should be (`what`: "a YAML file").
     """
-    path = Path(path)
+    path = from_root(path)
     try:
-        return path.read_text(encoding="utf-8-sig")
-    except OSError as problem:
-        raise error(f"{shown(path)}: cannot be read ({problem.strerror}); it should be {what}") from None
+        with (gzip.open if path.suffix == PACKED else open)(path, "rt", encoding="utf-8-sig") as handle:
+            return handle.read()
+    except (OSError, EOFError, zlib.error) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        raise error(f"{shown(path)}: cannot be read ({reason}); it should be {what}") from None
     except UnicodeDecodeError as problem:
         byte, line = problem.object[problem.start], problem.object[: problem.start].count(b"\n") + 1
         raise error(
             f"{shown(path)}: not UTF-8 (byte {problem.start + 1} is {byte:#x}) in line {line}; "
             f"it should be {what} saved as UTF-8"
         ) from None
+
+
+def read_csv(path, columns=(), error=FileError, **options):
+    """A table that a notebook is given, as a DataFrame: of the chain, of data/demo (packed), or one of your own.
+
+    A relative path is taken from the project's root; `options` are those of pandas. Raises `error`, naming the
+    file, where it is missing or no CSV, or lacks one of `columns`.
+    """
+    import pandas as pd  # slow to import: not before a run's first error could be said
+
+    path = from_root(path)
+    try:
+        frame = pd.read_csv(path, **options)
+    except (OSError, EOFError, zlib.error, ValueError) as problem:
+        reason = " ".join(str(getattr(problem, "strerror", None) or problem).split())
+        raise error(f"{shown(path)}: cannot be read ({reason}); it should be a CSV file") from None
+    for name in columns:
+        if name not in frame.columns:
+            there = ", ".join(map(str, frame.columns))
+            raise error(f"{shown(path)}: lacks the column {name!r}; it has {there}")
+    return frame
+
+
+def read_bytes(path) -> bytes:
+    """What a file holds, unpacked where it ends in .gz. Raises OSError where it cannot be read."""
+    content = from_root(path).read_bytes()
+    return gzip.decompress(content) if Path(path).suffix == PACKED else content
 
 
 def read_yaml(path, error=FileError, kind=(dict, list)):

@@ -161,13 +161,15 @@ class Reach:
     ----------
     sources : (where, source) of each piece, e.g. a notebook's code cells in order; names carry over.
     study : what an f-string's hole is taken for in a module's name, where such a module exists (else: all).
+    closed : modules that are never opened where this code runs, and so are not followed.
 
     definitions : {"lib.ranks.spearman": digest}, a module's import under its own name; digest : of them all.
     dynamic : {definition: modules that it names in strings or hands about}, which count whole.
     Raises ReachError for code that does not parse.
     """
 
-    def __init__(self, sources, study: str = ""):
+    def __init__(self, sources, study: str = "", closed: tuple = ()):
+        self._closed = closed
         self._study, self._found, self._asked, self.dynamic = study, {}, set(), {}
         trees = [bare(parsed(source, where)) for where, source in sources]
         uses = uses_of([node for tree in trees for node in tree.body])
@@ -200,6 +202,9 @@ class Reach:
         text = "\n".join(f"{name} {digest}" for name, digest in self.definitions.items())
         return hashlib.sha256(text.encode()).hexdigest()
 
+    def _module(self, name: str) -> Module | None:
+        return None if name in self._closed else read_module(name)
+
     def _follow(self, where: str, uses: Uses, imports: dict, home: Module | None):
         """Queue what `uses` refers to, seen from inside `home` with these imports."""
         for targets in uses.imports.values():  # importing runs a module, used or not
@@ -212,7 +217,7 @@ class Reach:
         for name, attribute in uses.dotted:
             for module, inside in imports.get(name, ()):
                 inner = module if inside is None else f"{module}.{inside}"
-                self._name(where, *((inner, attribute) if read_module(inner) else (module, inside)))
+                self._name(where, *((inner, attribute) if self._module(inner) else (module, inside)))
         for name in {*uses.names, *(name for name, _ in uses.dotted)}:
             if home and name in home.definitions:
                 self._add(home, name)
@@ -224,7 +229,7 @@ class Reach:
         """Importing a module runs it and the packages that it lies in."""
         parts = name.split(".")
         for count in range(1, len(parts) + 1):
-            module = read_module(".".join(parts[:count]))
+            module = self._module(".".join(parts[:count]))
             if module:
                 self._add(module, TOP)
 
@@ -233,10 +238,10 @@ class Reach:
         if (where, module, name) in self._asked:
             return None
         self._asked.add((where, module, name))
-        found = read_module(module)
+        found = self._module(module)
         if name is None:
             return self._whole(where, module)
-        inner = read_module(f"{module}.{name}")
+        inner = self._module(f"{module}.{name}")
         if inner:
             return self._whole(where, inner.name)
         if found is None:
@@ -257,13 +262,13 @@ class Reach:
                 self._run(module.name)
 
     def _whole(self, where: str, name: str):
-        module = read_module(name)
+        module = self._module(name)
         if module:
             self.dynamic.setdefault(where, set()).add(name)
             self._run(name)
             for each in module.definitions:
                 self._add(module, each)
-            main = read_module(f"{name}.__main__")
+            main = self._module(f"{name}.__main__")
             if main:
                 self._whole(where, main.name)
 

@@ -1,6 +1,7 @@
 """Execute the committed notebooks with their defaults and store the outputs: `python -m compendium.frame.refresh [NOTEBOOK …]`.
 
-After a change to an estimator, `make refresh` brings the outputs that `make test` compares up to date.
+After a change to an estimator, `make refresh` brings up to date what `make test` compares: first the files of
+data/demo/ with which the notebooks run alone, then their outputs. With notebooks named, their outputs alone.
 """
 
 import os
@@ -11,6 +12,7 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, DeadKernelError
 
+from compendium.frame import demo
 from compendium.frame.chain import NUMBERED
 from compendium.frame.files import write_text_atomic
 from compendium.frame.paths import NOTEBOOKS, ROOT, shown
@@ -41,7 +43,9 @@ def refresh(path: Path) -> None:
 def main(names) -> int:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    failed = 0
+    failed = 0 if names else demo.main()
+    if failed:
+        return failed
     for path in [ROOT / name for name in names] or committed():
         try:
             refresh(path)

@@ -19,8 +19,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from compendium.asking.simulated.server import serve  # noqa: E402
-from compendium.studies.alienbench import simulated as simulator  # noqa: E402
 from compendium.studies.alienbench.ask import judge_prompt  # noqa: E402
+from compendium.studies.alienbench.stages import read_texts  # noqa: E402
 
 CALLS, CONNECTIONS = 2400, 16
 MARK = 1000
@@ -42,7 +42,7 @@ uvicorn.Server(config).run(sockets=[listening])
 
 def requests():
     """The raw HTTP of the judge calls."""
-    _, texts = simulator.demo_generations()
+    texts = read_texts("data/demo/alienbench/texts.jsonl.gz")
     system, template = judge_prompt()
     raw = []
     for text in list(texts.values())[:CALLS]:

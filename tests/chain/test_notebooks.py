@@ -6,9 +6,9 @@ import re
 
 import pytest
 
+from compendium.frame import demo
 from compendium.frame.chain import FRAME_NAMES, read_notebook
-from compendium.frame.params import study_params
-from compendium.frame.paths import ROOT
+from compendium.frame.paths import ROOT, shown
 from compendium.frame.refresh import committed
 
 PATHS = committed()
@@ -62,11 +62,11 @@ def test_ids_are_names(path):
     assert len(ids) == len(set(ids)) and all(re.fullmatch(r"[a-z0-9-]+", name) for name in ids)
 
 
-def test_defaults_equal_params(path):
-    if path.parent.name == "notebooks":
-        pytest.skip("belongs to no study")
+def test_defaults_are_params_and_the_demo_s_files(path):
+    """No value stands in a notebook: None is filled in from params, an input is a file of data/demo/."""
+    if path.parent.name in ("notebooks", "metanym", "create", "worldmodels", "across"):
+        pytest.skip("belongs to no study, or has inputs of its own")
     book = read_notebook(path)
-    params = study_params(book.study)
     source = next(
         "".join(cell["source"])
         for cell in code_cells(load(path))
@@ -74,8 +74,13 @@ def test_defaults_equal_params(path):
     )
     for node in ast.parse(source).body:
         name, value = node.targets[0].id, ast.literal_eval(node.value)
-        if name not in FRAME_NAMES and name not in {**book.needs, **book.wants} and value is not None:
-            assert params[name] == value, f"{name} is {value!r} in the notebook, {params[name]!r} in params"
+        files = {**book.needs, **book.wants}
+        if name in files:
+            assert value == shown(demo.packed(files[name]))
+        elif name not in FRAME_NAMES:
+            assert value is None, (
+                f"{name}: params/{book.study}.yaml has its value; the notebook should say None"
+            )
 
 
 def test_published_numbers_it_reads_are_declared(path):

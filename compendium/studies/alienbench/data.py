@@ -13,6 +13,8 @@ import numpy as np
 import pandas as pd
 
 from compendium.frame.archive import Archive, ArchiveError
+from compendium.frame.files import read_csv, read_utf8
+from compendium.frame.paths import from_root, shown
 
 HUMAN = "human"
 HUMAN_FOLDER = "human__prolific-baseline"
@@ -115,21 +117,17 @@ class Labels:
         return wide.reindex(index=list(models), columns=list(columns))
 
 
-def load(labels="", generations="", *, judges, features) -> Labels:
-    """The tables that 01_generate and 02_judge made; with empty paths, the demo's study simulated in process.
+def load(labels, generations, *, judges, features) -> Labels:
+    """The tables that 01_generate and 02_judge made, or files of one's own like them.
 
-    Raises ValueError naming the file where a table lacks a column or a judge, or holds a label that is no 0 or 1.
+    Raises ValueError naming the file where it cannot be read, where a table lacks a column or a judge, or holds a
+    label that is no 0 or 1.
     """
-    if not labels:
-        from compendium.studies.alienbench.simulated import (
-            demo_study,  # only a notebook run on its own needs the simulator
-        )
-
-        made, given = demo_study()
-    else:
-        made, given = pd.read_csv(generations), pd.read_csv(labels)
-    source = str(labels or "simulation")
-    return from_tables(made, given, judges=list(judges), features=list(features), source=source)
+    made = read_csv(generations, GENERATION[:4], ValueError)
+    given = read_csv(labels, [*KEYS, *features], ValueError)
+    return from_tables(
+        made, given, judges=list(judges), features=list(features), source=shown(from_root(labels))
+    )
 
 
 def from_tables(
@@ -229,22 +227,20 @@ def archive_texts(archive: Archive, generations: pd.DataFrame) -> dict:
 def read_jsonl(path: Path) -> list[dict]:
     """The objects of a JSON-lines file. Raises ArchiveError naming file and line where one is cut off or none."""
     rows = []
-    with Path(path).open(encoding="utf-8") as handle:
-        for number, line in enumerate(handle, 1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise ArchiveError(
-                    f"{_place(path)}, line {number}: not a whole JSON object ({error.msg}); "
-                    "each line should hold one"
-                ) from None
-            if not isinstance(row, dict):
-                raise ArchiveError(
-                    f"{_place(path)}, line {number}: holds a {type(row).__name__}, should be an object"
-                )
-            rows.append(row)
+    for number, line in enumerate(read_utf8(path, ArchiveError).split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise ArchiveError(
+                f"{_place(path)}, line {number}: not a whole JSON object ({error.msg}); each line should hold one"
+            ) from None
+        if not isinstance(row, dict):
+            raise ArchiveError(
+                f"{_place(path)}, line {number}: holds a {type(row).__name__}, should be an object"
+            )
+        rows.append(row)
     return rows
 
 

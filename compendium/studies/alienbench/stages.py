@@ -122,7 +122,7 @@ def write_texts(path, texts: dict) -> Path:
 
 def read_texts(path) -> dict:
     """{generation id: description}, as `write_texts` wrote it."""
-    return {row["generation_id"]: row["text"] for row in alienbench.read_jsonl(Path(path))}
+    return {row["generation_id"]: row["text"] for row in alienbench.read_jsonl(path)}
 
 
 def _from_archive(p, counts, mirror) -> tuple[Stage, Stage]:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from compendium.asking.sources import check_source
+from compendium.asking.study import simulator
 from compendium.frame.files import read_utf8, sha256, write_csv_atomic
 from compendium.frame.paths import DATA, ROOT, from_root, shown
 from compendium.studies.stories import data as stories
@@ -62,8 +63,7 @@ def _sheet(path) -> pd.DataFrame:
 
 def demo_ratings(texts: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
     """The simulated people's ratings, through the sheet that the form would export."""
-    from compendium.studies.stories.simulated import demo_ratings as answers
-
+    answers = simulator("stories").demo_ratings
     by_story = stories.english(texts)
     rows = [
         {
@@ -143,11 +143,10 @@ class SearchedCorpus:
 
 def demo_corpus(count: int) -> list[str]:
     """What the simulated web holds: stories by people and models that are not in the study."""
-    from compendium.studies.stories.simulated import AUTHORS, PEOPLE, write_story, writing_prompt
-
-    authors = [PEOPLE, *AUTHORS]
+    web = simulator("stories")
+    authors = [web.PEOPLE, *web.AUTHORS]
     return [
-        write_story(authors[number % len(authors)], writing_prompt(400 + number), -1 - number)
+        web.write_story(authors[number % len(authors)], web.writing_prompt(400 + number), -1 - number)
         for number in range(count)
     ]
 

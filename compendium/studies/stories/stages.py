@@ -10,7 +10,7 @@ import pandas as pd
 from compendium.asking.replies import score_from_reply
 from compendium.asking.request import Request
 from compendium.asking.sources import check_source
-from compendium.asking.study import ask_all
+from compendium.asking.study import ask_all, simulator
 from compendium.frame.files import read_utf8, read_yaml
 from compendium.frame.paths import DATA, from_root
 from compendium.studies.stories import data as stories
@@ -140,20 +140,6 @@ def planned(p, out: Path) -> dict:
     return stages
 
 
-def demo_texts(p) -> pd.DataFrame:
-    """The demo's stories, written in process; equal to what `generate` gets from the simulated endpoint."""
-    from compendium.studies.stories.simulated import respond
-
-    rows = []
-    for row in _plan(p, "simulated", "")[0]:
-        english = respond(story_request(p, row).content).text
-        rows += [{**row, "language": "en", "text": english}]
-        if p.translate:
-            italian = respond(translation_request(p, rows[-1]).content).text
-            rows += [{**row, "language": "it", "text": italian}]
-    return pd.DataFrame(rows, columns=stories.TEXTS)
-
-
 # judgements
 
 
@@ -217,24 +203,13 @@ def judgements_frame(requests, values) -> pd.DataFrame:
     return wide.reset_index().assign(language="en").rename_axis(columns=None)[stories.JUDGEMENTS]
 
 
-def demo_judgements(p, texts: pd.DataFrame) -> pd.DataFrame:
-    """The demo's judgements, made in process; equal to what `judge` gets from the simulated endpoint."""
-    from compendium.studies.stories.simulated import respond
-
-    requests = judge_requests(p, texts)
-    return judgements_frame(
-        requests, [score(respond(request.content).text).values["score"] for request in requests]
-    )
-
-
 def _plan(p, source, mirror) -> tuple[list[dict], dict]:
     """([{story, author, prompt}] of all stories, {story: text} of those that are given and need not be asked
     for).
     """
     authors = [HUMAN] * p.n_human + [author for author in p.authors for _ in range(p.n_per_author)]
     if source == "simulated":
-        from compendium.studies.stories.simulated import writing_prompt
-
+        writing_prompt = simulator("stories").writing_prompt
         return [
             {"story": number, "author": author, "prompt": writing_prompt(number - 1)}
             for number, author in enumerate(authors, 1)

@@ -11,7 +11,6 @@ import json
 import math
 
 import numpy as np
-import pandas as pd
 
 from compendium.asking.simulated.chance import Stream, digest, normal, uniform
 from compendium.asking.simulated.reply import TOKENS_PER_WORD, Reply, RequestError, last_user_text, tokens
@@ -227,83 +226,3 @@ def _template() -> tuple[str, str]:
 def _asked(prompt: str) -> list[str]:
     """The features that a prompt asks for by their ids in quotation marks; all of them where it names none."""
     return [feature for feature in grammar().features if f'"{feature}"' in prompt] or list(grammar().features)
-
-
-# the whole study in process ---------------------------------------------------------------------------------
-
-
-def simulated_study(params: dict, seed: int | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """(generations, labels), equal to what 01_generate and 02_judge get over HTTP with the same parameters.
-
-    `params` as `compendium.frame.params.study_params("alienbench")` gives it; `seed` replaces its seed: another study of
-    the same design. A judge outside the simulated panel has missing labels. Raises KeyError for a parameter
-    that is absent.
-    """
-    from compendium.studies.alienbench.data import KEYS
-
-    generations, texts = simulated_generations(params, seed)
-    features, known = list(params["features"]), set(grammar().judges)
-    rows = []
-    described = list(zip(generations[KEYS[:4]].itertuples(index=False, name=None), texts, strict=True))
-    for judge in params["judges"]:
-        for key, text in described:
-            labels = labels_of(text, judge) if judge in known else {}
-            rows.append((*key, judge, *(float(labels.get(feature, math.nan)) for feature in features)))
-    return generations, pd.DataFrame(rows, columns=[*KEYS, *features])
-
-
-def simulated_generations(params: dict, seed: int | None = None) -> tuple[pd.DataFrame, list[str]]:
-    """(generations, their texts), equal to what 01_generate gets over HTTP with the same parameters."""
-    from compendium.studies.alienbench.ask import generation_requests, samples
-    from compendium.studies.alienbench.data import GENERATION
-
-    counts = samples(
-        params["conditions"], params["wordings"], params["n_samples"], params["n_samples_paraphrase"]
-    )
-    requests = generation_requests(
-        params["subjects"],
-        counts,
-        seed=params["seed"] if seed is None else seed,
-        temperature=params["temperature"],
-        max_tokens=params["max_tokens"],
-        n_human=params["n_human"],
-    )
-    rows, texts = [], []
-    for request in requests:
-        reply = respond(request.content)
-        texts.append(reply.text)
-        tag = request.tag
-        rows.append(
-            (
-                request.key[:32],
-                tag["model"],
-                tag["condition"],
-                tag["sample_index"],
-                reply.completion_tokens,
-                len(reply.text.split()),
-            )
-        )
-    return pd.DataFrame(rows, columns=GENERATION), texts
-
-
-@functools.cache
-def _demo():
-    return simulated_study(_demo_params())
-
-
-def _demo_params():
-    from compendium.frame.params import study_params
-
-    return study_params("alienbench", profile="demo")
-
-
-def demo_study() -> tuple[pd.DataFrame, pd.DataFrame]:
-    """(generations, labels) of the profile `demo` at its full size, made in process once."""
-    generations, labels = _demo()
-    return generations.copy(), labels.copy()
-
-
-def demo_generations() -> tuple[pd.DataFrame, dict]:
-    """(generations, {generation id: text}) of the profile `demo` at its full size."""
-    generations, texts = simulated_generations(_demo_params())
-    return generations, dict(zip(generations["generation_id"], texts, strict=True))

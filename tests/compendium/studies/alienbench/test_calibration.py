@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from compendium.frame.files import read_csv
 from compendium.studies.alienbench import calibration
-from compendium.studies.alienbench import simulated as simulator
 from compendium.studies.alienbench.simulated.truth import CONDITIONS, HUMAN, truth
 from lib import ranks
 from lib.agreement import krippendorff_alpha
@@ -58,7 +58,9 @@ def test_the_score_distribution_is_that_of_the_draws(labels):
 
 def test_the_written_texts_follow_the_same_distribution():
     """The texts' panel sums against the exact distribution, all cells of the demo together."""
-    generations, rows = simulator.demo_study()
+    generations, rows = (
+        read_csv(f"data/demo/alienbench/{name}.csv.gz") for name in ("generations", "labels")
+    )
     sums = rows.set_index("generation_id")[list(truth().features)].sum(axis=1).groupby(level=0).sum()
     pmf = calibration.score_distribution(truth())
     observed, expected = np.zeros(31), np.zeros(31)

@@ -17,7 +17,7 @@ from compendium.frame.params import study_params
 from compendium.frame.paths import ROOT
 from compendium.studies.alienbench import stages as alienbench_stages
 from compendium.studies.alienbench.data import HUMAN, from_tables
-from compendium.studies.alienbench.simulated import simulated_study
+from tests.compendium.studies.alienbench.small_study import simulated_study
 
 NAMES = (
     "03_scores",

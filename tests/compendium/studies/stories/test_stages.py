@@ -18,6 +18,7 @@ from compendium.studies.stories.data import DIMENSIONS, METRICS, SHEET, StoriesE
 from compendium.studies.stories.metrics import closeness, compute_metrics
 from lib.text import TextError
 from lib.text.creativity_index import LocalCorpus
+from tests.compendium.studies.stories.small_study import demo_judgements, demo_texts
 
 SMALL = {"n_human": 4, "n_per_author": 1, "repetitions": 2, "corpus_texts": 12}
 
@@ -29,9 +30,9 @@ def p():
 
 def test_endpoint_and_process_make_the_same(p, tmp_path):
     made = stages.generate(p, source="simulated", profile="demo", out=tmp_path)
-    assert made.table.equals(stages.demo_texts(p)) and len(made.table) == 18
+    assert made.table.equals(demo_texts(p)) and len(made.table) == 18
     judged = stages.judge(p, made.table, source="simulated", profile="demo", out=tmp_path)
-    assert judged.table.equals(stages.demo_judgements(p, made.table))
+    assert judged.table.equals(demo_judgements(p, made.table))
     assert judged.table[list(DIMENSIONS)].notna().all().all() and len(judged.table) == 18
     again = stages.judge(p, made.table, source="simulated", profile="demo", out=tmp_path)
     assert again.report.total("from_ledger") == 9 * 2 * 11 and again.report.total("calls") == 0
@@ -42,7 +43,7 @@ def test_faults_on_the_way_change_nothing(p, tmp_path, monkeypatch):
 
     from compendium.asking.endpoint import Endpoint
 
-    texts = stages.demo_texts(p)
+    texts = demo_texts(p)
 
     @contextlib.contextmanager
     def disturbed(source, study, profile):
@@ -51,7 +52,7 @@ def test_faults_on_the_way_change_nothing(p, tmp_path, monkeypatch):
 
     monkeypatch.setattr(asking, "endpoint_for", disturbed)
     judged = stages.judge(p, texts, source="simulated", profile="demo", out=tmp_path)
-    expected = stages.demo_judgements(p, texts)[list(DIMENSIONS)]
+    expected = demo_judgements(p, texts)[list(DIMENSIONS)]
     # a spoilt reply is asked again with another seed, so a repetition may differ by a point; most do not
     assert (judged.table[list(DIMENSIONS)] - expected).abs().max().max() <= 1
     assert (judged.table[list(DIMENSIONS)] == expected).to_numpy().mean() > 0.9
@@ -82,7 +83,7 @@ def test_scores_that_cannot(reply):
 
 
 def test_each_judge_call_holds_one_definition(p):
-    requests = stages.judge_requests(p, stages.demo_texts(p))
+    requests = stages.judge_requests(p, demo_texts(p))
     assert len({request.key for request in requests}) == len(requests) == 9 * 2 * 11
     definitions = [entry["definition"].strip() for entry in stages.dimensions().values()]
     for request in requests[:11]:
@@ -96,14 +97,14 @@ def test_each_judge_call_holds_one_definition(p):
 
 
 def test_a_void_score_is_missing(p):
-    requests = stages.judge_requests(p, stages.demo_texts(p))
+    requests = stages.judge_requests(p, demo_texts(p))
     frame = stages.judgements_frame(requests, [np.nan, *[3.0] * (len(requests) - 1)])
     assert frame[list(DIMENSIONS)].isna().to_numpy().sum() == 1 and np.isnan(frame["authenticity"][0])
 
 
 def test_ratings_of_the_demo_and_of_a_sheet(p, tmp_path):
     full = SimpleNamespace(**{**study_params("stories"), "translate": True})
-    texts = stages.demo_texts(full)
+    texts = demo_texts(full)
     ratings = measures.collect(texts, np.random.default_rng(1), source="simulated").table
     assert len(ratings) == 441 and ratings["story"].nunique() == 200
     sheet = ratings.rename(
@@ -132,11 +133,11 @@ def test_a_sheet_that_cannot_be_read(p, tmp_path, name, content, says):
     if content is not None:
         (tmp_path / name).write_bytes(content)
     with pytest.raises(StoriesError, match=says):
-        measures.collect(stages.demo_texts(p), None, source="endpoint", sheet=str(tmp_path / name))
+        measures.collect(demo_texts(p), None, source="endpoint", sheet=str(tmp_path / name))
 
 
 def test_metrics_of_the_demo(p, tmp_path):
-    texts = stages.demo_texts(p)
+    texts = demo_texts(p)
     found = measures.measure(p, texts, source="simulated", cache=str(tmp_path)).table
     assert list(found.columns) == ["story", *METRICS] and len(found) == 9 and found.notna().all().all()
     assert found["creativity_index"].between(0, 8).all() and (found["perplexity"] > 1).all()
@@ -148,7 +149,7 @@ def test_metrics_of_the_demo(p, tmp_path):
 
 
 def test_the_range_of_l_is_that_of_the_params(p, tmp_path):
-    texts = stages.demo_texts(p)
+    texts = demo_texts(p)
     full = measures.measure(p, texts, source="simulated", cache=str(tmp_path)).table["creativity_index"]
     p.shortest, p.longest = 5, 20  # beyond the depth to which an index is built by default
     more = measures.measure(p, texts, source="simulated", cache=str(tmp_path)).table["creativity_index"]
@@ -163,7 +164,7 @@ def test_the_range_of_l_is_that_of_the_params(p, tmp_path):
 
 
 def test_what_is_kept_belongs_to_its_corpus(p, tmp_path):
-    texts, folder = stages.demo_texts(p), tmp_path / "corpus"
+    texts, folder = demo_texts(p), tmp_path / "corpus"
     folder.mkdir()
     (folder / "one.txt").write_text("nothing like it", encoding="utf-8")
     p.corpus = str(folder)

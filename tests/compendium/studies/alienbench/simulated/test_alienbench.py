@@ -34,6 +34,7 @@ from compendium.studies.alienbench.simulated import margins
 from compendium.studies.alienbench.simulated.creatures import DEPARTS, grammar
 from compendium.studies.alienbench.simulated.truth import CONDITIONS, HUMAN, truth
 from lib.agreement import krippendorff_alpha
+from tests.compendium.studies.alienbench.small_study import simulated_study
 
 FALSE_ALARM = 1e-4  # of each statistical test, if the fixed seeds were drawn anew
 
@@ -46,9 +47,12 @@ def printed():
 @pytest.fixture(scope="module")
 def demo():
     params = study_params("alienbench")
-    generations, labels = simulator.demo_study()
-    return params, alienbench.from_tables(
-        generations, labels, judges=list(params["judges"]), features=list(params["features"])
+    folder = "data/demo/alienbench"
+    return params, alienbench.load(
+        f"{folder}/labels.csv.gz",
+        f"{folder}/generations.csv.gz",
+        judges=params["judges"],
+        features=params["features"],
     )
 
 
@@ -153,7 +157,7 @@ def test_people_spread_and_are_judged_as_in_the_released_extractions(mirror):
 
 def test_simulated_people_are_as_the_truth_says():
     known, params = truth(), {**study_params("alienbench"), "subjects": {}, "n_human": 1500}
-    generations, labels = simulator.simulated_study(params)
+    generations, labels = simulated_study(params)
     human = alienbench.from_tables(
         generations, labels, judges=list(params["judges"]), features=list(params["features"])
     ).of([HUMAN])
@@ -376,7 +380,7 @@ def test_an_unknown_model_is_refused():
 def test_the_study_in_process_equals_the_chain_over_http(tmp_path):
     params = {**study_params("alienbench"), "n_samples": 2, "n_samples_paraphrase": 1, "n_human": 3}
     params["subjects"] = dict(list(params["subjects"].items())[3:6])
-    generations, labels = simulator.simulated_study(params)
+    generations, labels = simulated_study(params)
     requests = generation_requests(
         params["subjects"],
         Counter(
@@ -408,6 +412,6 @@ def test_the_study_in_process_equals_the_chain_over_http(tmp_path):
 
 def test_another_seed_is_another_study_of_the_same_design():
     params = {**study_params("alienbench"), "n_samples": 1, "n_samples_paraphrase": 1, "n_human": 1}
-    first, second = (simulator.simulated_study(params, seed=seed) for seed in (1, 2))
+    first, second = (simulated_study(params, seed=seed) for seed in (1, 2))
     assert first[0][["model", "condition"]].equals(second[0][["model", "condition"]])
     assert not first[1].equals(second[1])
