@@ -9,7 +9,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from compendium.asking.budget import prompt_token_guess, text_token_guess
+from compendium.asking.budget import prompt_token_bound, text_token_guess
 
 FAULTS = (
     "rate limited",
@@ -22,6 +22,8 @@ FAULTS = (
     "error in body",
     "wrong model",
 )
+MOST_TOKENS = 10_000_000  # of one call; no model has a context a tenth as long
+MOST_DOLLARS = 10_000.0  # of one call
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 _FINISH = {
     "end_turn": "stop",
@@ -68,8 +70,12 @@ class Answer:
     call_id: str | None
 
 
-def read_body(body: str, request) -> Answer:
-    """The answer in the body of a 200 response to `request`. Raises Fault where there is none."""
+def read_body(body: str, request, default_max_tokens: int | None = None) -> Answer:
+    """The answer in the body of a 200 response to `request`. Raises Fault where there is none.
+
+    A count of tokens that is missing, negative or absurd is taken as the most that it could be: a byte of the
+    prompt a token, and `max_tokens` (of a request without one `default_max_tokens`) of completion.
+    """
     try:
         content = json.loads(body.lstrip("\ufeff"))
     except (ValueError, RecursionError) as error:
@@ -89,27 +95,27 @@ def read_body(body: str, request) -> Answer:
         raise Fault("error in body", _error_text(choice.get("error")), charged=True)
     text = _text(message.get("content"))
     reasoning = _text(message.get("reasoning_content") or message.get("reasoning")) or None
-    finish = choice.get("finish_reason")
-    finish = _FINISH.get(str(finish).lower(), str(finish).lower()) if finish else None
+    finish = _name(choice.get("finish_reason"), "finish_reason")
+    finish = _FINISH.get(finish.lower(), finish.lower()) if finish else None
     answer = Answer(
         text,
         reasoning,
         _text(message.get("refusal")) or None,
         finish,
-        _name(content.get("model")),
+        _name(content.get("model"), "model"),
         0,
         0,
         0,
         False,
         None,
-        _name(content.get("id")),
+        _name(content.get("id"), "id"),
     )
-    _put_usage(answer, content.get("usage"), request)
+    _put_usage(answer, content.get("usage"), request, default_max_tokens)
     return answer
 
 
-def _put_usage(answer, usage, request):
-    """Tokens as reported; where a count is missing it is estimated and the answer says so."""
+def _put_usage(answer, usage, request, default_max_tokens):
+    """Tokens as reported; where a count cannot be it is the most that was reserved, and the answer says so."""
     usage = usage if isinstance(usage, dict) else {}
     details = usage.get("completion_tokens_details") or usage.get("output_tokens_details")
     details = details if isinstance(details, dict) else {}
@@ -119,20 +125,30 @@ def _put_usage(answer, usage, request):
     prompt = prompt or None
     completion = None if not completion and answer.text else completion
     answer.usage_estimated = prompt is None or completion is None
-    answer.prompt_tokens = prompt_token_guess(request.messages) if prompt is None else prompt
+    if prompt is None:
+        prompt = prompt_token_bound(request.messages, request.extra)
+    answer.prompt_tokens = prompt
     if completion is None:
+        most = request.max_tokens if request.max_tokens is not None else default_max_tokens
         completion = text_token_guess(answer.text) + text_token_guess(answer.reasoning or "")
+        completion = max(completion, most or 0)
     answer.completion_tokens = completion
     answer.reasoning_tokens = _count(details.get("reasoning_tokens", usage.get("reasoning_tokens"))) or 0
-    cost = usage.get("cost")
-    good = isinstance(cost, (int, float)) and not isinstance(cost, bool) and math.isfinite(cost) and cost > 0
-    answer.reported_cost = float(cost) if good else None
+    try:
+        cost = _number(usage.get("cost"))
+    except OverflowError:
+        raise Fault("malformed body", "a cost of some hundred digits", charged=True) from None
+    answer.reported_cost = cost if cost is not None and 0 < cost <= MOST_DOLLARS else None
 
 
 def _text(content) -> str:
     """Text of a message: a string, or a list of parts of which the text parts count."""
     if isinstance(content, list):
-        content = "".join(part.get("text") or "" if isinstance(part, dict) else str(part) for part in content)
+        parts = [part.get("text") if isinstance(part, dict) else part for part in content]
+        parts = ["" if part is None else part for part in parts]  # a part of reasoning, an image
+        if not all(isinstance(part, str) for part in parts):
+            raise Fault("malformed body", "a part of the text is no text", charged=True)
+        content = "".join(parts)
     if not isinstance(content, str):
         return ""
     # Half a surrogate pair (an emoji cut in two) has no UTF-8: it could be neither stored nor sent to a
@@ -140,21 +156,32 @@ def _text(content) -> str:
     return _HALF_PAIR.sub("\ufffd", content)
 
 
-def _name(value):
-    return value if isinstance(value, str) and value else None
+def _name(value, field):
+    """A short name, None where there is none. Raises Fault for one that could not be stored."""
+    if not isinstance(value, str) or not value:
+        return None
+    if _HALF_PAIR.search(value):
+        raise Fault("malformed body", f"half a character in `{field}`", charged=True)
+    return value
+
+
+def _number(value):
+    good = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if good and math.isfinite(value) else None
 
 
 def _count(value):
-    good = (
-        isinstance(value, (int, float))
-        and not isinstance(value, bool)
-        and math.isfinite(value)
-        and value >= 0
-    )
-    return int(value) if good else None
+    """A number of tokens, or None for what cannot be one."""
+    try:
+        number = _number(value)
+    except OverflowError:
+        return None
+    return int(number) if number is not None and 0 <= number <= MOST_TOKENS else None
 
 
 def _error_text(error) -> str:
+    """The upstream's own words on one line; what does not print (escapes of a terminal) does not get through."""
     if isinstance(error, dict):
         error = error.get("message") or error.get("code") or "unspecified"
-    return " ".join(str(error or "unspecified").split())[:200]
+    text = " ".join(str(error or "unspecified")[:2000].split())[:200]
+    return "".join(char if char.isprintable() else "\ufffd" for char in text)

@@ -122,7 +122,7 @@ class Client:
         try:
             start = time.monotonic()
             body, seed = await self._post(request, attempt, tries, adapted)
-            answer = read_body(body, request)
+            answer = read_body(body, request, self.account.budget.default_max_tokens)
             latency = time.monotonic() - start
             cost = answer.reported_cost
             if cost is None:
@@ -234,6 +234,10 @@ class Client:
             name = self.endpoint.key_env
             key = f"the key in {name} is not accepted" if name else "it wants a key, and key_env is None"
             return EndpointError(f"{where}: {key} ({text})")
+        if 300 <= status < 400:
+            return EndpointError(
+                f"{where}, which sends on to another address; write that one as base_url where it is meant"
+            )
         if status == 402 or error.code == "insufficient_quota":
             return EndpointError(f"{where}: no credit left ({text}); every reply so far is in the ledger")
         if status == 404:
@@ -317,8 +321,11 @@ def retry_after(headers) -> float | None:
             continue
         if math.isfinite(seconds):
             return max(0.0, seconds)
-    moment = email.utils.parsedate_tz(headers.get("retry-after", ""))
-    return None if moment is None else max(0.0, email.utils.mktime_tz(moment) - time.time())
+    try:
+        moment = email.utils.parsedate_tz(headers.get("retry-after", ""))
+        return None if moment is None else max(0.0, email.utils.mktime_tz(moment) - time.time())
+    except (OverflowError, ValueError, TypeError):  # a year that no calendar has
+        return None
 
 
 def _connection_fault(cause) -> Fault:
@@ -334,8 +341,9 @@ def _connection_fault(cause) -> Fault:
 
 def _openai_client(endpoint, key):
     """The client, told everything: nothing but the key may come from the environment."""
-    # A proxy named in the environment has no business between this machine and itself.
-    http = openai.DefaultAsyncHttpxClient(trust_env=False) if endpoint.loopback else None
+    # A proxy named in the environment has no business between this machine and itself. Redirects are not followed:
+    # they would hand prompt and key to another host.
+    http = openai.DefaultAsyncHttpxClient(trust_env=not endpoint.loopback, follow_redirects=False)
     client = openai.AsyncOpenAI(
         base_url=endpoint.base_url,
         api_key=key.reveal(),

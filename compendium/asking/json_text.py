@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 
 from compendium.asking.errors import InvalidReply
 from compendium.asking.mending import CLOSED, STRICT, mend, read_brackets
+from compendium.asking.reasoning import tell
 
 LONGEST = 1_000_000  # characters of a reply; the longest that these studies asked for have a tenth of that
 MOST_BROKEN = 100  # pieces of a reply that are nearly JSON; an answer is one
 
-_THINK_TAG = re.compile(r"<(/?)(think|thinking|thought)>", re.I)
 _ANSWER = re.compile(r"<answer>", re.I)
 _ANSWER_END = re.compile(r"</answer>", re.I)
-_FENCE = re.compile(r"```[ \t]*[\w+-]*[ \t]*\n?(.*?)(?:```|\Z)", re.S)
+FENCE = re.compile(r"```[ \t]*[\w+-]*[ \t]*\n?(.*?)(?:```|\Z)", re.S)
 _BRACKET = re.compile(r"[{\[]")
 _OBJECT = re.compile(r"""\{\s*(?:["'“‘}]|//|/\*|\#|[A-Za-z_][\w ]*["']?\s*:)""")
 _LIST = re.compile(r"""\[\s*(?:[\[{"'“\]\d-]|true|false|null|None|NaN|Infinity|//|/\*)""", re.I)
@@ -51,7 +51,7 @@ def extract_json(text: str, last: bool = True) -> Parsed:
     """
     body, repairs = answer_text(text)
     blocks = json_blocks(body)
-    spans = [match.span(1) for match in _FENCE.finditer(body)]
+    spans = [match.span(1) for match in FENCE.finditer(body)]
     starts = [start for start, _ in spans]
 
     def rank(block):
@@ -84,17 +84,9 @@ def answer_text(text: str) -> tuple:
     if len(text) > LONGEST:
         raise InvalidReply("too long", f"{len(text):,} characters; at most {LONGEST:,} are read")
     text = text.replace("\ufeff", "").replace("\u200b", "")
-    stripped = _without_reasoning(text)
-    tags = list(_THINK_TAG.finditer(stripped))
-    ends = [tag.end() for tag in tags if tag[1]]
-    if ends:  # the opening tag was eaten by the endpoint's template
-        stripped = stripped[ends[-1] :]
-    starts = [tag.start() for tag in tags if not tag[1] and (not ends or tag.start() >= ends[-1])]
-    if starts:
-        before = stripped[: starts[0] - (ends[-1] if ends else 0)]
-        if not (_OBJECT.search(before) or _LIST.search(before)):
-            raise InvalidReply("thinking", "the reply ends inside its reasoning block")
-        stripped = before
+    stripped, _, unfinished = tell(text)
+    if unfinished and not (_OBJECT.search(stripped) or _LIST.search(stripped)):
+        raise InvalidReply("thinking", "the reply ends inside its reasoning block")
     if stripped != text:
         repairs.add("reasoning removed")
     tags = list(_ANSWER.finditer(stripped))
@@ -106,21 +98,6 @@ def answer_text(text: str) -> tuple:
             stripped = inner
             repairs.add("answer tag" if end else "answer tag not closed")
     return stripped, repairs
-
-
-def _without_reasoning(text: str) -> str:
-    """`text` with each closed reasoning block, from its opening tag to the first closing one, made a space."""
-    tags = list(_THINK_TAG.finditer(text))
-    last = {tag[2].lower(): tag.start() for tag in tags if tag[1]}
-    kept, place, inside = [], 0, None
-    for tag in tags:
-        name = tag[2].lower()
-        if inside is None and not tag[1] and last.get(name, -1) > tag.start():
-            kept.append(text[place : tag.start()])
-            inside = name
-        elif inside == name and tag[1]:
-            place, inside = tag.end(), None
-    return " ".join([*kept, text[place:]])
 
 
 def json_blocks(text: str) -> list:

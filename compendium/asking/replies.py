@@ -1,4 +1,4 @@
-"""From a reply's text to values: labels of features, a score (and in `compendium.asking.items` a list of items).
+"""From a reply's text to values: labels of features (a score: `compendium.asking.scores`, a list: `….items`).
 
 Each parser takes the text of a reply and returns a `Parsed`, or raises InvalidReply with a kind for the
 counts and a detail for the reader. They accept other spellings of what was asked for; they never fill in what
@@ -25,7 +25,6 @@ __all__ = [
     "extract_json",
     "object_with",
     "labels_from_reply",
-    "score_from_reply",
     "as_label",
     "as_number",
     "is_placeholder",
@@ -41,11 +40,6 @@ _PLACEHOLDER = re.compile(
     re.I | re.S,
 )
 _NAMES = ("name", "feature", "dimension", "id", "key", "criterion", "label")
-_SCORE_LINE = re.compile(
-    r"^[^\w\n]{0,40}(?:(?:final|overall|my)\s{1,9})?(?:score|rating)\W{0,9}?[:=]\W{0,9}"
-    r"(\d{1,9}(?:[.,]\d{1,9})?(?:\s{0,9}(?:/|out of)\s{0,9}\d{1,9})?)(?=\W{0,9}$|[\s.,;*]{1,9}[^\d\s])",
-    re.I | re.M,
-)
 DEEPEST = 4  # levels of wrapping that are looked through: {"result": {"features": {...}}}
 
 
@@ -75,7 +69,10 @@ def as_number(value, lo: float = -math.inf, hi: float = math.inf, whole: bool = 
         if match[2] is not None and float(match[2]) != hi:
             raise InvalidReply("out of range", f"{value!r} is on another scale than {lo:g} to {hi:g}")
         value = match[1].replace(",", ".")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # an integer of some hundred digits
+        number = math.inf if value > 0 else -math.inf
     if not lo <= number <= hi:  # also NaN
         raise InvalidReply("out of range", f"{number:g} is not in {lo:g} to {hi:g}")
     if whole and not number.is_integer():
@@ -93,7 +90,7 @@ def list_in_cell(cell: str) -> list:
     for read in (json.loads, ast.literal_eval):
         try:
             value = read(cell)
-        except (ValueError, SyntaxError, TypeError):
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
             continue
         if isinstance(value, (list, tuple)):
             return list(value)
@@ -103,13 +100,16 @@ def list_in_cell(cell: str) -> list:
 # objects with wanted keys ----------------------------------------------------------------------------------
 
 
-def object_with(text: str, wanted: Sequence[str], names: Sequence[str] = _NAMES) -> Parsed:
+def object_with(
+    text: str, wanted: Sequence[str], names: Sequence[str] = _NAMES, alone: bool = False
+) -> Parsed:
     """The object in a reply that holds all of the `wanted` keys: `values` is {wanted key: its value, ...} in
     their order.
 
     Keys may be spelled otherwise ("Sensory Organs" for "sensory_organs"), the object may be wrapped
     ({"result": {...}}), be JSON inside a string, or be a list of objects that name their key under one of
-    `names`. Further keys are left in `details`. Of several blocks the last that holds all of them counts.
+    `names`. Further keys are left in `details`. Of several blocks the last that holds all of them counts;
+    `alone`: an earlier one must not say something else (a quoted example and a verdict look the same).
     Raises InvalidReply: what `extract_json` raises, "missing" (which keys), "conflict" (a later block with
     only some of the keys says something else), "repeated" (one key twice in a list).
     """
@@ -136,8 +136,11 @@ def object_with(text: str, wanted: Sequence[str], names: Sequence[str] = _NAMES)
             later.append(found)
             fewest = lacking if fewest is None or len(lacking) < len(fewest) else fewest
             continue
+        if alone:
+            place = blocks.index(block)
+            later += [_hold(each.value, wanted, names)[0] for each in blocks[:place] if each.error is None]
         if any(key in part and part[key] != found[key] for part in later for key in wanted):
-            raise InvalidReply("conflict", "a later block changes part of an earlier one")
+            raise InvalidReply("conflict", "two blocks of the reply say different things")
         details = {key: value for key, value in found.items() if key not in wanted}
         notes = notes | ({"extra keys"} if details else set())
         return Parsed(
@@ -318,79 +321,3 @@ def _label(feature, said):
             "not a label", f"{feature}: {known['is_departure']!r} is neither true nor false"
         ) from None
     return label, notes
-
-
-# one score -------------------------------------------------------------------------------------------------
-
-
-def score_from_reply(
-    text: str,
-    lo: float,
-    hi: float,
-    *,
-    key: str = "score",
-    text_key: str = "justification",
-    also: Sequence[str] = ("rating",),
-    whole: bool = False,
-) -> Parsed:
-    """A score between `lo` and `hi`: `values` is {key: number, text_key: text}; the text is "" where there is
-    none.
-
-    `also` lists other names for the score (the dimension's own name, for one). Without JSON a reply that is
-    only a number counts, and so does one line "Score: 7" as long as no other such line says otherwise; where
-    there is JSON, it counts and the prose does not. Raises InvalidReply: what `object_with` raises, "not a
-    number", "out of range", "not whole", "conflict".
-    """
-    try:
-        answer, name = _first_held(text, (key, *also))
-    except InvalidReply as problem:
-        if problem.kind != "no JSON":
-            raise
-        return _score_in_prose(text, lo, hi, key, text_key, whole)
-    said = answer.values[name]
-    if said is None or is_placeholder(said):
-        raise InvalidReply("missing", key)
-    repairs = set(answer.repairs) - {"extra keys"}
-    score = as_number(said, lo, hi, whole)
-    if isinstance(said, str):
-        repairs.add("number respelled")
-    if name != key:
-        repairs.add("keys renamed")
-    texts = {plain(k): value for k, value in answer.details.items()}
-    why = next(
-        (
-            texts[name]
-            for name in (plain(text_key), "justification", "reasoning", "reason", "explanation", "rationale")
-            if isinstance(texts.get(name), str)
-        ),
-        "",
-    )
-    if not why:
-        repairs.add("text missing")
-    return Parsed({key: score, text_key: why}, tuple(sorted(repairs)), answer.details)
-
-
-def _first_held(text, names):
-    problem = None
-    for name in names:
-        try:
-            return object_with(text, (name,)), name
-        except InvalidReply as error:
-            if error.kind != "missing":
-                raise
-            problem = problem or error
-    raise problem
-
-
-def _score_in_prose(text, lo, hi, key, text_key, whole):
-    body, repairs = answer_text(text)
-    if _NUMBER.fullmatch(body.strip().strip("*.").strip()):
-        said, name, why = body.strip().strip("*.").strip(), "bare number", ""
-    else:
-        found = {re.sub(r"\s", "", match) for match in _SCORE_LINE.findall(body)}
-        if not found:
-            raise InvalidReply("no JSON", "neither an object nor a line with a score in the reply")
-        if len(found) > 1:
-            raise InvalidReply("conflict", f"several scores: {', '.join(sorted(found))}")
-        said, name, why = found.pop().replace("outof", "/"), "score in prose", body.strip()
-    return Parsed({key: as_number(said, lo, hi, whole), text_key: why}, tuple(sorted({*repairs, name})), {})

@@ -36,6 +36,7 @@ class StageReport:
     voids: Counter = field(default_factory=Counter)  # (model, kind) -> requests
     repairs: Counter = field(default_factory=Counter)  # (model, what was mended) -> replies
     faults: Counter = field(default_factory=Counter)  # (model, kind) -> faults met in this run
+    unreported: Counter = field(default_factory=Counter)  # model -> replies that did not say what they used
     reasons: dict = field(default_factory=dict)  # kind of void -> one example
     adapted: tuple = ()  # (model, what was changed for it)
     seconds: float = 0.0
@@ -111,6 +112,8 @@ class StageReport:
         ]
         if self.total("unanswered"):
             parts.append(f"{self.total('unanswered'):,} unanswered")
+        if self.unreported.total():
+            parts.append(f"{self.unreported.total():,} of unknown usage, counted at the most")
         return ", ".join(parts) + ("" if math.isnan(cost) else f", ${cost:,.2f}")
 
     def _repr_html_(self):
@@ -121,6 +124,11 @@ class StageReport:
             if len(frame)
         ]
         lines += [f"<p>{model}: {what}</p>" for model, what in self.adapted]
+        lines += [
+            f"<p>{model}: {count:,} replies did not say what they used, and count at the most they could have</p>"
+            for model, count in sorted(self.unreported.items())
+            if count
+        ]
         if self.warning:
             lines.append(f"<p><b>Warning.</b> {self.warning}</p>")
         return "\n".join(lines)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from compendium.asking.errors import InvalidReply
+from compendium.asking.reasoning import tell
 from compendium.asking.replies import Parsed
 
 DIGEST = 32  # bytes
@@ -17,7 +18,7 @@ READ = 256  # replies read at a time
 class Reply:
     """One request's final reply.
 
-    `text` is the reply's text ("" where void); `parsed` is what `parse` made of it (the `values` of a
+    `text` is the reply's text without its reasoning ("" where void); `parsed` is what `parse` made of it (the `values` of a
     `Parsed`; without `parse` the text), None where void; `details` and `repairs` are those of a `Parsed`;
     `void_reason` says why there is no valid reply, None where there is. `attempts` counts the replies asked
     for until a valid one (re-asks: attempts - 1), `tries` the calls that the last of them took. `cost` is in
@@ -67,13 +68,17 @@ def verdict(row: dict, parse) -> tuple:
     text, finish = row["text"], row["finish_reason"]
     if not text.strip():
         return None, *_why_empty(row)
-    if parse is None:  # nobody looks inside, so a text that was stopped is not known to be whole
-        blocked = finish == "content_filter"
-        return (
-            (None, "refusal: stopped by a content filter", "refusal")
-            if blocked
-            else (Parsed(text), None, None)
-        )
+    if parse is None:
+        if (
+            finish == "content_filter"
+        ):  # nobody looks inside, so a text that was stopped is not known to be whole
+            return None, "refusal: stopped by a content filter", "refusal"
+        told = tell(text)
+        if told.open:
+            return None, "thinking: the reply ends inside its reasoning block", "thinking"
+        if not told.answer.strip():
+            return None, "thinking: nothing but reasoning", "thinking"
+        return Parsed(_answer(text)), None, None
     try:
         value = parse(text)
     except ValueError as error:
@@ -121,7 +126,7 @@ def make_reply(
     return Reply(
         key=key.hex(),
         request=request,
-        text=row["text"] if reason is None else "",
+        text=_answer(row["text"]) if reason is None else "",
         parsed=known.values,
         repairs=known.repairs,
         void_reason=reason,
@@ -145,6 +150,12 @@ def make_reply(
         raw=row["text"],
         details=known.details,
     )
+
+
+def _answer(text: str) -> str:
+    """What of a reply may be judged and counted: all but its reasoning."""
+    answer = tell(text).answer
+    return text if answer == text else answer.strip()
 
 
 def _why_empty(row) -> tuple:

@@ -206,6 +206,7 @@ class _Stage:
                 call_id=answer.call_id,
                 created=time.time(),
             )
+            self.report.unreported[request.model] += answer.usage_estimated
             for name, amount in (
                 ("replies", 1),
                 ("cost", cost),

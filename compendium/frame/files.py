@@ -98,6 +98,41 @@ def read_yaml(path, error=FileError, kind=(dict, list)):
     return content
 
 
+def read_jsonl(path, error=FileError, keys=(), what: str = "JSON lines") -> list[dict]:
+    """The objects of a JSON-lines file, one a line; empty lines are passed over.
+
+    Raises `error` as `read_utf8`, and naming file and line for one that is cut off, no object, or lacks one of
+    `keys`.
+    """
+    rows = []
+    for number, line in enumerate(
+        read_utf8(path, error, what).split("\n"), 1
+    ):  # splitlines() cuts at U+2028 too
+        if not line.strip():
+            continue
+        where = f"{shown(path)}, line {number}"
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as problem:
+            said = getattr(problem, "msg", None) or "too deep, or a number too long"
+            raise error(f"{where}: not a whole JSON object ({said}); each line should hold one") from None
+        if not isinstance(row, dict):
+            raise error(f"{where}: should be a JSON object, is a {type(row).__name__}")
+        lacking = [key for key in keys if key not in row]
+        if lacking:
+            raise error(f"{where}: lacks {lacking[0]!r}; each line should hold {', '.join(keys)}")
+        rows.append(row)
+    return rows
+
+
+def write_jsonl(path, rows, ascii: bool = False) -> Path:
+    """Write dicts as JSON lines, keys in their order, whole or not at all; `ascii` escapes all other letters."""
+    with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as handle:
+        for row in rows:
+            handle.write(json.dumps(row, ensure_ascii=ascii) + "\n")
+    return Path(path)
+
+
 class _Careful(yaml.SafeLoader):
     """YAML within bounds, in which a key given twice is an error (the second would silently win)."""
 

@@ -4,16 +4,14 @@ Labels are `values[generation, judge, feature]`, 1 = departs from the Earth-typi
 NaN = missing. The score of a generation is the mean over judges of the sum over features (paper, section 3).
 """
 
-import json
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from compendium.frame.archive import Archive, ArchiveError
-from compendium.frame.files import read_csv, read_utf8
+from compendium.frame.files import read_csv, read_jsonl
 from compendium.frame.paths import from_root, shown
 
 HUMAN = "human"
@@ -188,7 +186,7 @@ def load_archive(archive: Archive, *, subjects, judges, features, samples: dict)
     }
     for folder in sorted(stray):
         files = archive.files(f"generations/{folder}/")
-        rows = sum(len(read_jsonl(archive.path(path))) for path in files)
+        rows = sum(len(read_jsonl(archive.path(path), ArchiveError)) for path in files)
         if rows:
             left.add("generation", "its model is not in the roster", f"generations/{folder}", rows)
         left.add("model folder", "its model is not in the roster", f"generations/{folder}")
@@ -219,29 +217,11 @@ def archive_texts(archive: Archive, generations: pd.DataFrame) -> dict:
     texts = {}
     models = generations.loc[generations["model"] != HUMAN, ["model", "condition"]]
     for model, condition in models.drop_duplicates().to_numpy():
-        rows = read_jsonl(archive.path(f"generations/{_folder(model)}/{condition}/responses.jsonl"))
+        rows = read_jsonl(
+            archive.path(f"generations/{_folder(model)}/{condition}/responses.jsonl"), ArchiveError
+        )
         texts.update((row["id"], row["response"]) for row in rows)
     return {key: texts[key] for key in generations["generation_id"] if key in texts}
-
-
-def read_jsonl(path: Path) -> list[dict]:
-    """The objects of a JSON-lines file. Raises ArchiveError naming file and line where one is cut off or none."""
-    rows = []
-    for number, line in enumerate(read_utf8(path, ArchiveError).split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise ArchiveError(
-                f"{_place(path)}, line {number}: not a whole JSON object ({error.msg}); each line should hold one"
-            ) from None
-        if not isinstance(row, dict):
-            raise ArchiveError(
-                f"{_place(path)}, line {number}: holds a {type(row).__name__}, should be an object"
-            )
-        rows.append(row)
-    return rows
 
 
 def truth_of(value) -> float:
@@ -275,7 +255,7 @@ def _generations(archive, model, condition, n, left) -> pd.DataFrame:
         raise ArchiveError(
             f"{model}: the archive pins no {path}; the roster in params should name models it has"
         )
-    rows = sorted(read_jsonl(archive.path(path)), key=lambda row: row["sample_index"])
+    rows = sorted(read_jsonl(archive.path(path), ArchiveError), key=lambda row: row["sample_index"])
     taken, seen = [], set()
     for row in rows:
         if row["sample_index"] in seen:
@@ -307,7 +287,7 @@ def _judge_rows(archive, judge, model, condition, features, left) -> list[dict]:
     if path not in archive.files(path):
         return []
     rows = []
-    for row in read_jsonl(archive.path(path)):
+    for row in read_jsonl(archive.path(path), ArchiveError):
         answers = row.get("features")
         if row.get("parse_error") or not isinstance(answers, dict):
             left.add("judge reply", "it holds no labels (void)", path)
@@ -357,8 +337,3 @@ def _one_row_each(labels, generations, features, left) -> pd.DataFrame:
 
 def _folder(model: str) -> str:
     return model.replace("/", "__")
-
-
-def _place(path: Path) -> str:
-    """A file of the archive as messages name it: from the study's folder on."""
-    return "/".join(Path(path).parts[-5:])

@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from compendium.asking.errors import LedgerError
-from compendium.asking.jsonl import export_jsonl, import_jsonl
 from compendium.asking.ledger import Ledger
+from compendium.frame.files import read_jsonl, write_jsonl
 from compendium.frame.paths import shown
 
 GENERATION_KEYS = (
@@ -128,12 +128,12 @@ def extraction_row(request, reply) -> tuple:
 
 def export_generations(root, requests: Iterable, replies: Iterable) -> list:
     """Write generations below `root`; requests that no reply ever came to have no row. Returns the files."""
-    return export_jsonl(root, _rows(generation_row, requests, replies))
+    return write_rows(root, _rows(generation_row, requests, replies))
 
 
 def export_extractions(root, requests: Iterable, replies: Iterable) -> list:
     """Write judges' labels below `root` (`replies` parsed by `labels_from_reply`). Returns the files."""
-    return export_jsonl(root, _rows(extraction_row, requests, replies))
+    return write_rows(root, _rows(extraction_row, requests, replies))
 
 
 def import_generations(root, requests: Iterable, ledger: Ledger) -> int:
@@ -145,7 +145,7 @@ def import_generations(root, requests: Iterable, ledger: Ledger) -> int:
     """
     wanted = {(r.tag["model"], r.tag["condition"], r.tag["sample_index"]): r for r in requests}
     found = []
-    for path, row in import_jsonl(root, "generations/*/*/responses.jsonl"):
+    for path, row in read_rows(root, "generations/*/*/responses.jsonl"):
         request = wanted.get((row["model"], row["prompt_variant"], row["sample_index"]))
         if request is None:
             continue
@@ -180,7 +180,7 @@ def import_extractions(root, requests: Iterable, ledger: Ledger) -> int:
     """
     wanted = {(r.tag["judge"], r.tag["generation_id"]): r for r in requests}
     found = []
-    for _, row in import_jsonl(root, "extractions/*/*/*/features.jsonl"):
+    for _, row in read_rows(root, "extractions/*/*/*/features.jsonl"):
         request = wanted.get((row["judge_model"], row["generation_id"]))
         if request is not None:
             text = row["raw_response"] if row["raw_response"] is not None else json.dumps(row["features"])
@@ -253,3 +253,21 @@ def _store(ledger, found) -> int:
     with ledger.writing():
         ledger.commit(list(fresh.values()))
     return len(fresh)
+
+
+def write_rows(root, rows) -> list:
+    """Rows, (path below root, dict) each, to their files; the paths, sorted."""
+    files = {}
+    for path, row in rows:
+        files.setdefault(str(path), []).append(row)
+    return [write_jsonl(Path(root) / path, lines, ascii=True) for path, lines in sorted(files.items())]
+
+
+def read_rows(root, pattern):
+    """(path below root, row) of the files that match, sorted. Raises LedgerError where there is none."""
+    paths = sorted(Path(root).glob(pattern))
+    if not paths:
+        raise LedgerError(f"{shown(root)}: holds no file {pattern}")
+    for path in paths:
+        for row in read_jsonl(path, LedgerError):
+            yield path.relative_to(root).as_posix(), row

@@ -1,6 +1,5 @@
 """AlienBench: the two stages that make the data, whatever the source: descriptions, then labels."""
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from compendium.asking.replies import labels_from_reply
 from compendium.asking.sources import check_source
 from compendium.asking.study import ask_all
 from compendium.frame.archive import Archive
-from compendium.frame.files import write_text_atomic
+from compendium.frame.files import read_jsonl, write_jsonl
 from compendium.studies.alienbench import data as alienbench
 from compendium.studies.alienbench.ask import (
     generation_requests,
@@ -114,15 +113,12 @@ def planned(p, out: Path) -> dict:
 
 def write_texts(path, texts: dict) -> Path:
     """Descriptions as JSON lines {generation_id, text}."""
-    lines = (
-        json.dumps({"generation_id": key, "text": text}, ensure_ascii=False) for key, text in texts.items()
-    )
-    return write_text_atomic(path, "".join(f"{line}\n" for line in lines))
+    return write_jsonl(path, ({"generation_id": key, "text": text} for key, text in texts.items()))
 
 
 def read_texts(path) -> dict:
     """{generation id: description}, as `write_texts` wrote it."""
-    return {row["generation_id"]: row["text"] for row in alienbench.read_jsonl(path)}
+    return {row["generation_id"]: row["text"] for row in read_jsonl(path, keys=("generation_id", "text"))}
 
 
 def _from_archive(p, counts, mirror) -> tuple[Stage, Stage]:

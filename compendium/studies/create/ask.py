@@ -37,12 +37,17 @@ def triples_text(path) -> str:
     return json.dumps([list(triple) for triple in path], ensure_ascii=False)
 
 
+def _braces(template: str) -> str:
+    """A template's doubled braces as they are meant; before anything of a stranger's is filled in."""
+    return template.replace("{{", "{").replace("}}", "}")
+
+
 def question(query: Query, variation: str = "original") -> str:
     """The first prompt of an answer. Raises ValueError for an unknown variation."""
     if variation not in VARIATIONS:
         raise ValueError(f"variation {variation!r} is not one of {', '.join(VARIATIONS)}")
     extra = {"creative": prompts()["be_creative"], "verbalized": prompts()["verbalized"]}.get(variation, "")
-    extra = extra.replace("{{", "{").replace("}}", "}")
+    extra = _braces(extra)
     return prompts()["generate"].format(
         query=query.text, head=query.head, relation=query.relation, tail=query.tail, extra=extra
     )
@@ -136,10 +141,7 @@ def judge_requests(paths, judge: str, *, max_tokens: int, seed: int) -> list[Req
             [
                 {
                     "role": "user",
-                    "content": prompts()[kind]
-                    .replace("{triples}", triples_text(triples))
-                    .replace("{{", "{")
-                    .replace("}}", "}"),
+                    "content": _braces(prompts()[kind]).replace("{triples}", triples_text(triples)),
                 }
             ],
             temperature=0.0,
@@ -154,7 +156,7 @@ def judge_requests(paths, judge: str, *, max_tokens: int, seed: int) -> list[Req
 
 def trace_requests(traces, model: str, *, seed: int) -> list[Request]:
     """One request a reasoning trace; `traces` yields (key, text)."""
-    text = prompts()["trace"].replace("{{", "{").replace("}}", "}")
+    text = _braces(prompts()["trace"])
     return [
         Request(
             model,

@@ -116,7 +116,7 @@ def read_number(value):
         value = value.strip().split("/")[0]
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return None if np.isnan(number) else number
 

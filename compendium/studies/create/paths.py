@@ -12,6 +12,10 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
+from compendium.asking.json_text import MOST_BROKEN
+from compendium.asking.mending import LONGEST_GUESS
+from compendium.asking.reasoning import tell
+
 TRIPLE_KEYS = (
     ("head", "subject", "source", "from", "entity1", "entity_1", "start", "h", "s"),
     ("relation", "relationship", "predicate", "rel", "edge", "r", "p"),
@@ -133,12 +137,10 @@ def parse_answer(reply: str) -> Answer:
     if not isinstance(reply, str):
         raise PathError(f"a reply should be text, not {type(reply).__name__}")
     problems = []
-    text = reply
-    if re.search(r"</think>", text):
-        text = text[text.rindex("</think>") + len("</think>") :]
-    elif re.match(r"\s*<think>", text):
+    text, _, unfinished = tell(reply)
+    if unfinished:
         problems.append("the <think> block is never closed, so there is no answer after it")
-        text = re.sub(r"^\s*<think>", "", text) if "<answer>" in text else ""
+        text = text if "<answer>" in text else ""
     if not text.strip():
         return Answer([], [], problems or ["the reply is empty"])
     block = _answer_block(text, problems)
@@ -308,8 +310,10 @@ def _literal(text: str):
     None."""
     try:
         return json.loads(text, object_pairs_hook=Pairs)
-    except ValueError:
+    except (ValueError, RecursionError):
         pass
+    if len(text) > LONGEST_GUESS:
+        return None
     python = re.sub(r"\b(null|nan|NaN)\b(?=\s*[,\]\)}])", "None", text)
     python = re.sub(r"\b(true|false)\b(?=\s*[,\]\)}])", lambda found: found[0].capitalize(), python)
     for form in (text, python):
@@ -327,7 +331,7 @@ def _leading_value(block: str, problems: list):
         return value
     try:
         value, end = json.JSONDecoder(object_pairs_hook=Pairs).raw_decode(block)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if isinstance(value, str):
         return None
@@ -357,11 +361,12 @@ def _complete_paths(block: str) -> tuple[list, list]:
     """Paths of a broken or cut-off block: every `"number": [[…], …]` that can be read whole."""
     reader, paths, position = json.JSONDecoder(), [], 0
     opening = re.compile(r"\[\s*(?=\[)")
-    while found := opening.search(block, position):
+    broken = 0
+    while broken < MOST_BROKEN and (found := opening.search(block, position)):
         try:
             item, position = reader.raw_decode(block, found.start())
-        except ValueError:
-            position = found.end()
+        except (ValueError, RecursionError):
+            position, broken = found.end(), broken + 1
             continue
         if _is_path(item):
             paths.append(tuple(read_triple(part) for part in item))

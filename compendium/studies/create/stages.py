@@ -1,7 +1,6 @@
 """CREATE: the stages that make the data, whatever the source: benchmark, answers, judgements, traces,
 baselines."""
 
-import re
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import cycle, islice
@@ -11,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 import compendium.asking.study
+from compendium.asking.reasoning import tell
 from compendium.asking.results import Reply, StageResult
 from compendium.frame.archive import Archive
 from compendium.frame.params import study_params
@@ -41,7 +41,6 @@ from compendium.studies.create.tables import read_csv_frame
 JUDGEMENT_COLUMNS = ["path", "triple", "head", "relation", "tail", "factual", "size", "specificity"]
 PATHS_EXPECTED = 15  # an answer, for the estimate of a live run: what the released answers hold
 READERS = {"factuality": read_factuality, "specificity": read_class_sizes}
-TRACE = re.compile(r"<think>(.*?)</think>", re.S)
 
 
 @dataclass
@@ -139,7 +138,7 @@ def generate(p, queries, ask) -> Stage:
         answer = parse_answer(reply.text if reply.valid else reply.raw)
         problems += [f"{name}, query {key[1]}: {words}" for words in answer.problems]
         answers.setdefault(key, []).append((request.tag["sample"], answer.paths))
-        trace = reply.reasoning or "".join(TRACE.findall(reply.text))
+        trace = reply.reasoning or tell(reply.raw).reasoning
         if trace.strip() and request.tag["variation"] == "original":
             traces[key] = trace.strip()
     rows, asked = [], []

@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 
 from compendium.asking.errors import InvalidReply
-from compendium.asking.json_text import extract_json
+from compendium.asking.json_text import FENCE, answer_text, extract_json, json_blocks
+from compendium.asking.reasoning import tell
 from compendium.asking.replies import as_number, is_placeholder
 from compendium.studies.metanym.game import CONTEXTS, KEYS, N_ARCHETYPES, PER_ARCHETYPE, SCORES
 
@@ -22,10 +23,8 @@ JSON_KEYS = {
     "distinctness": "instantiation_distinctness",
     "length": "impressive_length",
 }
-FENCE = re.compile(r"```[ \t]*\w*[ \t]*\n(.*?)(?:```|\Z)", re.S)
 # what may stand around a block that is JSON as it stands
 AROUND = {"fence removed", "prose ignored", "reasoning removed", "answer tag", "answer tag not closed"}
-THINKING = re.compile(r"<think>.*?(?:</think>|\Z)", re.S)
 SECTIONS = (
     ("factual", r"factual"),
     ("beauty", r"beauty"),
@@ -73,10 +72,10 @@ def parse_evaluation(text: str, least: int = 1) -> Evaluation:
     "rating" (outside the scale, no whole number).
     """
     scores, strict, notes = _block(text)
-    if len(scores) > 1:
-        raise InvalidReply(
-            "several targets", f"the block scores {', '.join(map(str, scores))}; one was asked"
-        )
+    named = {name for block in json_blocks(answer_text(text)[0]) for name in _targets(block.value)}
+    if len(scores) > 1 or named > set(scores):
+        names = ", ".join(map(str, sorted({*named, *scores})))
+        raise InvalidReply("several targets", f"scores of {names[:200]}; one was asked")
     return _evaluation(next(iter(scores.values())), strict, notes, _prose(text), least)
 
 
@@ -99,11 +98,7 @@ def _block(text: str) -> tuple[dict, bool, list]:
     """({target: its scores}, strict, notes) from the last block that holds scores."""
     parsed = extract_json(text or "")
     content, mended = parsed.values, [name for name in parsed.repairs if name not in AROUND]
-    scores = content.get("scores", content) if isinstance(content, dict) else {}
-    if isinstance(scores, dict) and "archetypal_contexts" in scores:
-        scores = {"Target": scores}
-    scores = scores.items() if isinstance(scores, dict) else ()
-    scores = {key: value for key, value in scores if isinstance(value, dict)}
+    scores = _targets(content, every=True)
     if not scores:
         raise InvalidReply("no scores", 'the last block has no "scores" for a target')
     if mended and any(len(_items(entry)) < N_ARCHETYPES - 1 for entry in scores.values()):
@@ -112,6 +107,16 @@ def _block(text: str) -> tuple[dict, bool, list]:
             "omission", "the block is no JSON as it stands and holds fewer than four archetypes"
         )
     return scores, not mended, mended
+
+
+def _targets(content, every: bool = False) -> dict:
+    """{target: its scores} of one block; a target without archetypes is one only where `every` is asked for."""
+    scores = content.get("scores", content) if isinstance(content, dict) else {}
+    if isinstance(scores, dict) and "archetypal_contexts" in scores:
+        scores = {"Target": scores}
+    scores = scores.items() if isinstance(scores, dict) else ()
+    scores = {str(key): value for key, value in scores if isinstance(value, dict)}
+    return scores if every else {key: value for key, value in scores.items() if _items(value)}
 
 
 def _items(entry: dict) -> list:
@@ -163,15 +168,13 @@ def _rating(value, name: str) -> float:
     try:
         return as_number(value, 0, 10, whole=True)
     except InvalidReply as reason:
-        said = f"{name} is {value!r} ({reason.kind}); a rating is a whole number from 1 to 10"
+        said = f"{name} is {str(value)[:40]!r} ({reason.kind}); a rating is a whole number from 1 to 10"
         raise InvalidReply("rating", said) from None
 
 
 def _prose(text: str):
     """Ratings in the Markdown: (scores[archetype, 9], structure), or None where it has no such sections."""
-    body = FENCE.sub(
-        lambda found: "" if "archetypal_contexts" in found[1] else found[1], THINKING.sub("", text)
-    )
+    body = FENCE.sub(lambda found: "" if "archetypal_contexts" in found[1] else found[1], tell(text).answer)
     parts = re.split(r"^#{2,4}\s*Archetypal context\s*\d+\b.*$", body, flags=re.M | re.I)
     if len(parts) < 2:
         return None

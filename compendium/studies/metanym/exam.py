@@ -11,19 +11,28 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from compendium.asking.reasoning import tell
 from compendium.studies.metanym.game import MetanymError
 from compendium.studies.metanym.prompts import LETTERS
 
-THINKING = re.compile(r"<think>.*?(?:</think>|\Z)", re.S)
-TERMINAL = re.compile(r"^\W*Answer\s*:\s*\$?\s*\(?\s*([A-D])\s*\)?\s*\$?\W*$", re.I)
+INVISIBLE = re.compile("[\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff\u00ad]")
+DRESS = r"[*_\s$(\[`\"']{0,12}"  # what a letter may be dressed in
+WRAP = r"(?:\\(?:text|mathrm|mathbf|textbf|boxed|rm|bf)\s{0,4}\{?\s{0,4}){0,4}"
+LETTER = rf"{DRESS}{WRAP}{DRESS}([A-D])(?![\w'’-])"
+TERMINAL = re.compile(r"^\W*Answer\s{0,9}:[\s$(]{0,9}([A-D])[\s)$]{0,9}\W*$", re.I)
 STATED = (
-    re.compile(r"\bAnswer\s*(?:is)?\s*:?\s*[*\s$(]*([A-D])\b(?![a-z])", re.I),
-    re.compile(r"\\boxed\s*\{\s*(?:\\text\s*\{)?\s*\(?([A-D])\)?\s*\}?\s*\}"),
+    re.compile(rf"\b(?i:answer)[*_\s]*(?i:is[*_\s]*:?|:)(?:{DRESS}(?i:option|choice))?{LETTER}"),
+    re.compile(rf"\\boxed\s*\{{{LETTER}"),
     re.compile(
-        r"\b(?:correct|right|best)\s+(?:answer|option|choice)\s+is\s*:?\s*[*\s$(]*"
-        r"(?:option\s+)?([A-D])\b",
-        re.I,
+        rf"\b(?i:correct|right|best)\s+(?i:answer|option|choice)\s+(?i:is)\s*:?(?:{DRESS}(?i:option|choice))?{LETTER}"
     ),
+    # a line that is the statement and nothing else may spell the letter small, and may lack the colon
+    re.compile(rf"^\W*(?i:answer)\s*:{LETTER.replace('A-D', 'a-d')}\W*$", re.M),
+    re.compile(rf"^\W*(?i:answer)[*_\s]{LETTER}\W*$", re.M),
+)
+# "A or B", "A/B", "A, B", "A and B" settle on nothing
+MORE = re.compile(
+    rf"(?:\W{{0,9}}\b(?i:or|and|to|through|versus|vs)\b|[^\w\n.;:(]{{0,5}}[/,&-])(?:{DRESS}(?i:option|choice))?{LETTER}"
 )
 LONE = re.compile(r"^\W*([A-D])\W*$")
 COLUMNS = ("model", "question", "text", "key")
@@ -51,18 +60,26 @@ def shuffled_options(index: int, options, seed: int = 0) -> tuple[list, str]:
 
 def strict_answer(text: str) -> str | None:
     """The letter of an explicit terminal statement: the last line is `Answer: X`; else None."""
-    lines = [line for line in THINKING.sub("", text or "").splitlines() if line.strip()]
+    lines = [line for line in _said(text).splitlines() if line.strip()]
     found = TERMINAL.match(lines[-1]) if lines else None
     return found[1].upper() if found else None
 
 
+def _said(text) -> str:
+    """A reply without its reasoning and without what nobody sees; "" where it ends inside its reasoning."""
+    told = tell(text or "")
+    return "" if told.open else INVISIBLE.sub("", told.answer)
+
+
 def lenient_answer(text: str) -> str | None:
     """The letter a reply settles on, however it says so: the last of `Answer: X`, a boxed letter, "the
-    correct answer is X", or a last line that is one letter; None (void) where there is no such statement."""
-    text = THINKING.sub("", text or "")
-    found = [(match.end(), match[1].upper()) for pattern in STATED for match in pattern.finditer(text)]
+    correct answer is X", or a last line that is one letter; None (void) where there is no such statement or where
+    it names a choice ("A or B")."""
+    text = _said(text)
+    found = [match for pattern in STATED for match in pattern.finditer(text)]
     if found:
-        return max(found)[1]
+        last = max(found, key=lambda match: (match.end(), -match.start()))
+        return None if MORE.match(text, last.end(1)) else last[1].upper()
     lines = [line for line in text.splitlines() if line.strip()]
     lone = LONE.match(lines[-1]) if lines else None
     return lone[1].upper() if lone else None

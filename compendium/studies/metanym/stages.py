@@ -6,7 +6,6 @@ what was released (the ratings of run 1); "in process" calls the simulated playe
 run on its own, and gives what "simulated" gives.
 """
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +16,7 @@ import pandas as pd
 from compendium.asking.errors import InvalidReply
 from compendium.asking.results import Reply
 from compendium.asking.study import ask_all
-from compendium.frame.files import write_text_atomic
+from compendium.frame.files import read_jsonl, write_jsonl
 from compendium.frame.params import study_params
 from compendium.studies.metanym.ask import exam_requests, generation_requests, judge_requests, raw_requests
 from compendium.studies.metanym.components import check_scale
@@ -193,17 +192,13 @@ def load_game(ratings, p) -> Game:
 
 def write_portfolios(path, portfolios: pd.DataFrame) -> Path:
     """Portfolios as JSON lines {run, model, text, void}."""
-    lines = (json.dumps(row, ensure_ascii=False) for row in portfolios[PORTFOLIO].to_dict("records"))
-    return write_text_atomic(path, "".join(f"{line}\n" for line in lines))
+    return write_jsonl(path, portfolios[PORTFOLIO].to_dict("records"))
 
 
 def read_portfolios(path) -> pd.DataFrame:
     """Portfolios as `write_portfolios` wrote them. Raises MetanymError for a file that is none."""
-    try:
-        rows = [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
-        return pd.DataFrame(rows, columns=PORTFOLIO)
-    except (OSError, ValueError) as error:
-        raise MetanymError(f"{path}: not a file of portfolios ({error})") from None
+    rows = read_jsonl(path, MetanymError, PORTFOLIO, "portfolios as JSON lines")
+    return pd.DataFrame(rows, columns=PORTFOLIO)
 
 
 def _ask(requests, label, parse, p, source, profile, out, every=None):

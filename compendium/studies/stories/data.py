@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from compendium.frame.archive import Archive
-from compendium.frame.files import read_utf8, write_text_atomic
+from compendium.frame.files import read_jsonl, write_jsonl
 
 HUMAN = "human"
 DIMENSIONS = (
@@ -328,25 +328,14 @@ LEVELS = {
 
 def write_texts(path, texts: pd.DataFrame) -> Path:
     """Texts as JSON lines (columns TEXTS)."""
-    lines = (json.dumps(row, ensure_ascii=False) for row in texts[TEXTS].to_dict("records"))
-    return write_text_atomic(path, "".join(f"{line}\n" for line in lines))
+    return write_jsonl(path, texts[TEXTS].to_dict("records"))
 
 
 def read_texts(path) -> pd.DataFrame:
     """Texts as `write_texts` wrote them. Raises StoriesError for a file that is missing, not UTF-8 or holds no
     text, a line that is no text, and as `check_texts`.
     """
-    rows = []
-    for number, line in enumerate(read_utf8(path, StoriesError, "stories as JSON lines").split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-            rows.append({name: row[name] for name in TEXTS})
-        except (ValueError, KeyError, TypeError) as error:
-            raise StoriesError(
-                f"{Path(path).name}, line {number}: not a text with {', '.join(TEXTS)} ({error})"
-            ) from None
+    rows = read_jsonl(path, StoriesError, TEXTS, "stories as JSON lines")
     if not rows:
         raise StoriesError(f"{Path(path).name}: holds no texts")
     return check_texts(pd.DataFrame(rows, columns=TEXTS))

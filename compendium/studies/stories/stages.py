@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from compendium.asking.replies import score_from_reply
 from compendium.asking.request import Request
+from compendium.asking.scores import score_from_reply
 from compendium.asking.sources import check_source
 from compendium.asking.study import ask_all, simulator
 from compendium.frame.files import read_utf8, read_yaml

@@ -1,11 +1,12 @@
 """World models: what is asked, how replies are read, and how candidates are named."""
 
 import functools
-import re
 
 import pandas as pd
 
 from compendium.asking.errors import InvalidReply
+from compendium.asking.json_text import FENCE
+from compendium.asking.reasoning import tell
 from compendium.asking.replies import Parsed, extract_json
 from compendium.asking.request import Request, known
 from compendium.frame.params import read_yaml
@@ -16,7 +17,6 @@ from compendium.studies.worldmodels.posg.scenarios import Scenario, corpus
 
 TRACKS = ("game", "situational", "cultural")
 KEYS = ["id", "track", "model", "case", "condition", "run", "round"]
-FENCE = re.compile(r"```[ \t]*(?:python|py)?[ \t]*\n(.*?)(?:```|\Z)", re.S | re.I)
 
 
 @functools.cache
@@ -151,13 +151,17 @@ def read_flags(text: str) -> Parsed:
 
 def read_python(text: str) -> tuple[str, str, str]:
     """(module, "strict" or "recovered", what recovery took): a reply that is a module as it stands is strict; else
-    the last fenced block that holds a class. ("", "void", reason) where there is none."""
+    the last fenced block that holds a class, reasoning apart. ("", "void", reason) where there is none."""
+    told = tell(text)
+    if told.open:
+        return "", "void", "the reply ends inside its reasoning block"
+    text, taken = told.answer, [] if told.answer == text else ["reasoning removed"]
     if "```" not in text and "class " in text:
-        return text, "strict", ""
+        return text.strip() if taken else text, "recovered" if taken else "strict", ", ".join(taken)
     blocks = [block for block in FENCE.findall(text) if "class " in block]
-    return (
-        (blocks[-1], "recovered", "fence removed") if blocks else ("", "void", "no Python class in the reply")
-    )
+    if not blocks:
+        return "", "void", "no Python class in the reply"
+    return blocks[-1], "recovered", ", ".join([*taken, "fence removed"])
 
 
 def read_json(text: str) -> tuple[dict | None, str, str]:

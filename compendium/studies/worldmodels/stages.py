@@ -10,6 +10,7 @@ import pandas as pd
 
 import compendium.asking.study
 from compendium.asking.results import StageResult
+from compendium.frame.files import read_jsonl, write_jsonl
 from compendium.frame.params import study_params
 from compendium.frame.paths import from_root
 from compendium.studies.worldmodels.ask import (
@@ -215,19 +216,12 @@ def _game(text: str) -> POSG:
 
 def write_documents(path, documents: dict[str, str]):
     """One JSON line a candidate: {"id": …, "model": {…}}."""
-    from compendium.frame.files import write_text_atomic
-
-    lines = [
-        json.dumps({"id": name, "model": json.loads(text)}, ensure_ascii=False)
-        for name, text in documents.items()
-    ]
-    return write_text_atomic(path, "\n".join(lines) + "\n")
+    return write_jsonl(path, ({"id": name, "model": json.loads(text)} for name, text in documents.items()))
 
 
 def read_documents(path) -> dict[str, str]:
     """What `write_documents` wrote."""
-    lines = from_root(path).read_text(encoding="utf-8").splitlines()
-    found = [json.loads(line) for line in lines]
+    found = read_jsonl(from_root(path), keys=("id", "model"))
     return {entry["id"]: json.dumps(entry["model"], ensure_ascii=False) for entry in found}
 
 

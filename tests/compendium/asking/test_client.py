@@ -280,10 +280,10 @@ def usage(**counts):
             False,
         ),
         (usage(input_tokens=7, output_tokens=3), 7, 3, 0, False),
-        (usage(), 4 + 3, 5, 0, True),  # "question 0" is 10 bytes, the text 17
-        (usage(prompt_tokens=0, completion_tokens=0), 4 + 3, 5, 0, True),
+        (usage(), 90, 5, 0, True),  # "question 0" is 10 bytes and 80 around it; the text 17, at four a token
+        (usage(prompt_tokens=0, completion_tokens=0), 90, 5, 0, True),
         (usage(prompt_tokens=7, completion_tokens=None), 7, 5, 0, True),
-        (usage(prompt_tokens="many", completion_tokens=-1), 4 + 3, 5, 0, True),
+        (usage(prompt_tokens="many", completion_tokens=-1), 90, 5, 0, True),
     ],
 )
 def test_usage_by_meaning(body, prompt, full, reasoning, estimated, tmp_path):

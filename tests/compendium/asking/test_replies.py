@@ -21,9 +21,9 @@ from compendium.asking.replies import (
     labels_from_reply,
     list_in_cell,
     object_with,
-    score_from_reply,
 )
 from compendium.asking.results import verdict
+from compendium.asking.scores import score_from_reply
 
 CASES = [
     json.loads(line)

@@ -8,11 +8,13 @@ from compendium.frame.files import (
     FileError,
     atomic_write,
     parse_json,
+    read_jsonl,
     read_utf8,
     read_yaml,
     remove_leftovers,
     said,
     write_csv_atomic,
+    write_jsonl,
     write_text_atomic,
 )
 
@@ -148,3 +150,27 @@ def test_json_that_no_machine_should_follow_is_one_line(text):
     with pytest.raises(FileError, match="01_a.ipynb: ") as told:
         parse_json(text, "01_a.ipynb")
     assert "\n" not in str(told.value)
+
+
+def test_json_lines_go_out_and_come_back(tmp_path):
+    rows = [{"b": 1, "a": "a line\nbreak, and\u2028another\x85kind"}, {"é": None}]
+    path = write_jsonl(tmp_path / "new" / "rows.jsonl", iter(rows))
+    assert read_jsonl(path) == rows
+    assert write_jsonl(path, rows, ascii=True).read_bytes().isascii()
+    assert read_jsonl(path) == rows
+
+
+@pytest.mark.parametrize(
+    "line, words",
+    [
+        ('{"a": 1', "rows.jsonl, line 2: not a whole JSON object"),
+        ("[1]", "rows.jsonl, line 2: should be a JSON object, is a list"),
+        ('{"b": 1}', "rows.jsonl, line 2: lacks 'a'"),
+        ("[" * 100_000, "rows.jsonl, line 2: not a whole JSON object"),
+        ('{"a": ' + "9" * 5000 + "}", "rows.jsonl, line 2: not a whole JSON object"),
+    ],
+)
+def test_a_line_that_is_no_row_names_file_and_line(tmp_path, line, words):
+    (tmp_path / "rows.jsonl").write_text('{"a": 1}\n' + line + "\n")
+    with pytest.raises(FileError, match=words):
+        read_jsonl(tmp_path / "rows.jsonl", keys=("a",))

@@ -118,7 +118,7 @@ def test_a_line_cut_off_names_file_and_line(tiny):
     ):
         load(tiny)
     write(path, ["[1]"])
-    with pytest.raises(ArchiveError, match="line 1: holds a list, should be an object"):
+    with pytest.raises(ArchiveError, match="line 1: should be a JSON object, is a list"):
         load(tiny)
 
 

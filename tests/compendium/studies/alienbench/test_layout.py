@@ -7,7 +7,6 @@ import pytest
 
 from compendium.asking.endpoint import Endpoint
 from compendium.asking.errors import LedgerError
-from compendium.asking.jsonl import export_jsonl, import_jsonl
 from compendium.asking.ledger import Ledger
 from compendium.asking.replies import labels_from_reply
 from compendium.asking.request import Request
@@ -159,17 +158,17 @@ def test_a_prompt_that_is_not_the_studys(tmp_path):
     ],
 )
 def test_a_malformed_line_is_named(tmp_path, line, words):
-    (path,) = export_jsonl(tmp_path, [("generations/m/baseline/responses.jsonl", {"id": "a"})])
+    (path,) = layout.write_rows(tmp_path, [("generations/m/baseline/responses.jsonl", {"id": "a"})])
     path.write_text(path.read_text() + line + "\n")
     with pytest.raises(LedgerError, match=words):
-        list(import_jsonl(tmp_path))
+        list(layout.read_rows(tmp_path, "**/*.jsonl"))
     with pytest.raises(LedgerError, match="holds no file"):
-        list(import_jsonl(tmp_path, "extractions/**/*.jsonl"))
+        list(layout.read_rows(tmp_path, "extractions/**/*.jsonl"))
 
 
 def test_rows_have_the_archives_keys_in_the_archives_order(mirror, tmp_path):
     found = {"generations": [], "extractions": []}
-    for path, row in import_jsonl(mirror / "alienbench", "*/*gpt-5.4*/**/*.jsonl"):
+    for path, row in layout.read_rows(mirror / "alienbench", "*/*gpt-5.4*/**/*.jsonl"):
         found[path.split("/")[0]].append(list(row))
     with Loopback(answer) as server:
         _, (asked, generations), (judged, labels) = study(server, tmp_path / "a.sqlite")
@@ -181,7 +180,7 @@ def test_rows_have_the_archives_keys_in_the_archives_order(mirror, tmp_path):
 
 def test_the_archives_own_files_come_back_byte_for_byte(mirror, tmp_path):
     source = mirror / "alienbench"
-    export_jsonl(tmp_path, import_jsonl(source, "*/*llama-4-maverick*/**/*.jsonl"))
+    layout.write_rows(tmp_path, layout.read_rows(source, "*/*llama-4-maverick*/**/*.jsonl"))
     copied = files(tmp_path)
     assert len(copied) == 11
     for path, content in copied.items():
@@ -191,7 +190,7 @@ def test_the_archives_own_files_come_back_byte_for_byte(mirror, tmp_path):
 def test_labels_of_the_archive_are_read_as_they_are(mirror):
     """The parser takes every reply that the authors' parser took, and reads the same labels."""
     count = 0
-    for _, row in import_jsonl(mirror / "alienbench", "extractions/*/openai__gpt-5.4/*/*.jsonl"):
+    for _, row in layout.read_rows(mirror / "alienbench", "extractions/*/openai__gpt-5.4/*/*.jsonl"):
         said = {name: entry["is_departure"] for name, entry in row["features"].items()}
         found = labels_from_reply(json.dumps(row["features"]), tuple(said))
         assert (found.values, found.repairs, found.details) == (said, (), row["features"])

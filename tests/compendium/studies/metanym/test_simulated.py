@@ -194,7 +194,7 @@ def test_portfolios_are_kept(p, demo, tmp_path):
     path = write_portfolios(tmp_path / "portfolios.jsonl", demo[0])
     assert read_portfolios(path).equals(demo[0])
     (tmp_path / "bad.jsonl").write_text("{")
-    with pytest.raises(MetanymError, match="not a file of portfolios"):
+    with pytest.raises(MetanymError, match="bad.jsonl, line 1: not a whole JSON object"):
         read_portfolios(tmp_path / "bad.jsonl")
 
 

@@ -203,7 +203,7 @@ def test_texts_survive_the_round_trip(texts, tmp_path):
     path = stories.write_texts(tmp_path / "texts.jsonl", texts)
     assert stories.read_texts(path).equals(texts)
     path.write_text(path.read_text(encoding="utf-8") + json.dumps({"story": 9}) + "\n", encoding="utf-8")
-    with pytest.raises(StoriesError, match="texts.jsonl, line 9: not a text"):
+    with pytest.raises(StoriesError, match="texts.jsonl, line 9: lacks"):
         stories.read_texts(path)
     path.write_bytes("perché".encode("latin-1"))
     with pytest.raises(StoriesError, match="texts.jsonl: not UTF-8"):
