@@ -1,90 +1,261 @@
-"""A linear mixed model with crossed random effects: ratings by raters of stories, both of them samples.
+"""A linear mixed model with crossed or nested random intercepts: ratings by raters of stories, both samples.
 
 y = X b + sum over effects of Z u + e, u ~ N(0, s^2), e ~ N(0, s_e^2). Restricted maximum likelihood
-(Patterson and Thompson 1971), profiled over b and s_e^2; the variances are found as ratios to the residual's.
-Dense: meant for up to a few thousand rows.
+(Patterson and Thompson 1971), profiled over b and s_e^2 as in Bates, Maechler, Bolker and Walker (2015), Fitting
+linear mixed-effects models using lme4, section 3: the search is over theta, each effect's standard deviation
+relative to the residual's, which may be 0. No matrix of rows by rows is made, and the effect with the most groups
+(whose own block is diagonal) is eliminated first.
 """
 
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import pandas as pd
-from scipy import linalg, optimize, stats
+from scipy import optimize, sparse, stats
+
+from lib.numeric import significant
+
+DIGITS, LIKELIHOOD_DIGITS = (
+    7,
+    10,
+)  # significant digits that a fit is given to: the optimum is found to about 1e-9
+STARTS = (0.3, 1.5)  # values of theta; every combination is a start
+NIL = 1e-4  # a theta below this is tried against 0
+STEEP = 1e-5  # slope of the deviance over asinh(theta) above which a point is no optimum
+WITHOUT_RESIDUAL = 1e7  # a theta beyond this: the residual variance goes to 0
 
 
 @dataclass(frozen=True)
 class MixedFit:
     """`fixed` (index: terms; estimate, se, lo, hi, z, p; Wald, 95%), `variances` {effect: variance,
-    "residual": ...} and the restricted log-likelihood."""
+    "residual": ...}, the restricted log-likelihood, and how far the search was from flat where it ended: `slope`, the
+    largest derivative of -2 log-likelihood over asinh(theta). Numbers have 7 significant digits, the likelihood 10."""
 
     fixed: pd.DataFrame
     variances: dict
     log_likelihood: float
+    slope: float
 
     def share(self, effect: str) -> float:
-        """The share of all random variance that one effect has."""
+        """The share of all random variance that one effect has.
+
+        >>> MixedFit(None, {"rater": 1.0, "residual": 3.0}, -10.0, 0.0).share("rater")
+        0.25
+        """
         return self.variances[effect] / sum(self.variances.values())
 
 
 def crossed_model(y, fixed: pd.DataFrame, groups: dict) -> MixedFit:
-    """Fit y[row] on fixed[row, term] (with its own column of ones for the intercept) and crossed random
-    intercepts.
+    """Fit y[row] on fixed[row, term] (with its own column of ones for the intercept) and random intercepts.
 
-    groups : {effect: labels[row]}, e.g. {"story": ..., "rater": ...}.
-    Raises ValueError for missing values, rows that do not match, or terms that depend on each other.
+    groups : {effect: labels[row]}, e.g. {"story": ..., "rater": ...}; crossed or nested (then the inner labels
+        must differ between the outer groups).
+    Raises ValueError for values that are missing or infinite, rows that do not match, terms that depend on each
+    other or are as many as rows, effects with one group or as many groups as rows, a y that the terms or the groups
+    give exactly (no residual variance), and where the search ends on a slope.
+
+    >>> dyes = [1545, 1440, 1440, 1540, 1555, 1490, 1595, 1550, 1605]
+    >>> fit = crossed_model(dyes, pd.DataFrame({"mean": [1.0] * 9}), {"batch": list("AAABBBCCC")})
+    >>> fit.variances
+    {'batch': 2301.852, 'residual': 1897.222}
     """
-    y, X = np.asarray(y, dtype=float), fixed.to_numpy(dtype=float)
+    y, X, codes = _checked(y, fixed, groups)
+    problem = _Problem(y, X, codes)
+    theta, slope = _search(problem)
+    deviance, b, covariance, residual = problem.solution(theta)
+    error = significant(np.sqrt(np.diag(covariance)), DIGITS)
+    b = significant(b, DIGITS)
+    z, reach = b / error, stats.norm.ppf(0.975) * error
+    columns = {"estimate": b, "se": error, "lo": b - reach, "hi": b + reach, "z": z}
+    table = pd.DataFrame({**columns, "p": 2 * stats.norm.sf(np.abs(z))}, index=fixed.columns)
+    variances = {
+        name: float(significant(v, DIGITS)) for name, v in zip(groups, theta**2 * residual, strict=True)
+    }
+    variances["residual"] = float(significant(residual, DIGITS))
+    return MixedFit(
+        significant(table, DIGITS), variances, float(significant(-0.5 * deviance, LIKELIHOOD_DIGITS)), slope
+    )
+
+
+def _checked(y, fixed, groups):
+    """(y[row], X[row, term], [codes[row] of each effect])."""
+    y, X = pd.array(y, dtype="Float64").to_numpy(float, na_value=np.nan), fixed.to_numpy(dtype=float)
     rows = len(y)
     if X.shape[0] != rows or any(len(labels) != rows for labels in groups.values()):
         raise ValueError(f"y has {rows} rows; fixed and every group should have as many")
+    if not groups:
+        raise ValueError("a mixed model needs at least one group; without any it is ordinary least squares")
     if np.isnan(y).any() or np.isnan(X).any():
         raise ValueError("a mixed model needs complete rows: leave out those with a missing value")
-    if np.linalg.matrix_rank(X) < X.shape[1]:
+    if np.isinf(y).any() or np.isinf(X).any():
+        raise ValueError("a mixed model needs finite values: y or a fixed term is infinite")
+    if X.shape[1] >= rows:
+        raise ValueError(f"{X.shape[1]} fixed terms for {rows} rows: there should be more rows than terms")
+    if X.shape[1] == 0 or np.linalg.matrix_rank(X / np.linalg.norm(X, axis=0).clip(1e-300)) < X.shape[1]:
         raise ValueError(f"the fixed terms {', '.join(map(str, fixed.columns))} depend on each other")
-    kernels = []
-    for labels in groups.values():
-        codes = pd.factorize(np.asarray(labels))[0]
-        kernels.append((codes[:, None] == codes[None, :]).astype(float))
-    start = np.full(len(kernels), np.log(0.5))
-    found = optimize.minimize(
-        lambda logs: -_profile(np.exp(logs), y, X, kernels)[0],
-        start,
-        method="L-BFGS-B",
-        bounds=[(-14.0, 8.0)] * len(kernels),
-    )
-    ratios = np.exp(found.x)
-    likelihood, b, covariance, residual = _profile(ratios, y, X, kernels)
-    error = np.sqrt(np.diag(covariance))
-    z, reach = b / error, stats.norm.ppf(0.975) * error
-    table = pd.DataFrame(
-        {
-            "estimate": b,
-            "se": error,
-            "lo": b - reach,
-            "hi": b + reach,
-            "z": z,
-            "p": 2 * stats.norm.sf(np.abs(z)),
-        },
-        index=fixed.columns,
-    )
-    variances = {name: float(ratio * residual) for name, ratio in zip(groups, ratios, strict=True)}
-    return MixedFit(table, {**variances, "residual": float(residual)}, float(likelihood))
+    codes = []
+    for name, labels in groups.items():
+        found, levels = pd.factorize(pd.Series(np.asarray(labels)))
+        if (found < 0).any():
+            raise ValueError(f"a label of {name!r} is missing: leave the row out or name its group")
+        if len(levels) < 2:
+            raise ValueError(f"{name!r} has one group only: its variance cannot be told from the mean")
+        if len(levels) == rows:
+            raise ValueError(f"every row is a group of {name!r} by itself: that is the residual")
+        codes.append(found)
+    return y, X, codes
 
 
-def _profile(ratios, y, X, kernels):
-    """(restricted log-likelihood, b, covariance of b, residual variance) at variance ratios[effect]."""
-    rows, terms = X.shape
-    V = np.eye(rows)
-    for ratio, kernel in zip(ratios, kernels, strict=True):
-        V += ratio * kernel
-    factor = linalg.cho_factor(V, lower=True, check_finite=False)
-    solved = linalg.cho_solve(factor, np.column_stack([X, y]), check_finite=False)
-    information = X.T @ solved[:, :terms]
-    b = np.linalg.solve(information, X.T @ solved[:, terms])
-    rest = y - X @ b
-    residual = float(rest @ (solved[:, terms] - solved[:, :terms] @ b)) / (rows - terms)
-    log_det = 2 * np.log(np.diag(factor[0])).sum()
-    likelihood = -0.5 * (
-        (rows - terms) * (np.log(2 * np.pi * residual) + 1) + log_det + np.linalg.slogdet(information)[1]
-    )
-    return likelihood, b, residual * np.linalg.inv(information), residual
+class _Problem:
+    """The deviance (-2 restricted log-likelihood) and its slopes, from sums over rows made once.
+
+    Effects are reordered so that the one with the most groups comes first; M = I + T Z'Z T with T = diag(theta)
+    has there the diagonal D = 1 + theta^2 n, and S is its Schur complement.
+    """
+
+    def __init__(self, y, X, codes):
+        self.rows, self.terms = X.shape
+        self.norms = np.linalg.norm(X, axis=0)
+        X = X / self.norms
+        rest = y - X @ np.linalg.lstsq(X, y, rcond=None)[0]
+        self.unit = np.sqrt(
+            rest @ rest / (self.rows - self.terms)
+        )  # y is measured in it: no unit of y is special
+        if not self.unit > 1e-12 * np.abs(y).max():
+            raise ValueError("the fixed terms give y exactly (a constant y?): there is no variance to divide")
+        self.offset = np.linalg.lstsq(X, y, rcond=None)[0]  # restored in `solution`
+        data = np.column_stack([X, rest / self.unit])
+        sizes = np.array([found.max() + 1 for found in codes])
+        self.order = np.argsort(-sizes, kind="stable")
+        self.sizes = sizes[self.order]
+        Z = [
+            sparse.csr_array((np.ones(self.rows), (np.arange(self.rows), codes[i])), (self.rows, sizes[i]))
+            for i in self.order
+        ]
+        self.gram = data.T @ data
+        self.first, self.sums = np.asarray(Z[0].sum(axis=0)).ravel(), [z.T @ data for z in Z]
+        others = sparse.hstack(Z[1:], format="csr") if len(Z) > 1 else sparse.csr_array((self.rows, 0))
+        self.across = sparse.csr_array(Z[0].T @ others)
+        self.others = (others.T @ others).toarray()
+
+    def solve(self, theta):
+        """(W = data' V^-1 data, log det V, [Z_k' V^-1 data], [trace of the block of M^-1]) at theta[effect]."""
+        head, tail = theta[0], np.repeat(theta[1:], self.sizes[1:])
+        D = 1 + head**2 * self.first
+        scaled = self.across.multiply(1 / D[:, None]).tocsr()
+        inner = np.asarray((self.across.T @ scaled).todense()) if len(tail) else np.zeros((0, 0))
+        S = np.eye(len(tail)) + tail[:, None] * (self.others - head**2 * inner) * tail
+        inverse = np.linalg.inv(S)
+        log_det = np.log(D).sum() + np.linalg.slogdet(S)[1]
+        one, two = (
+            head * self.sums[0],
+            tail[:, None] * np.vstack([np.zeros((0, self.terms + 1)), *self.sums[1:]]),
+        )
+        x2 = inverse @ (two - head * tail[:, None] * (scaled.T @ one))
+        x1 = (one - head * (self.across @ (tail[:, None] * x2))) / D[:, None]
+        W = self.gram - one.T @ x1 - two.T @ x2
+        moved = [
+            self.sums[0] - self.first[:, None] * head * x1 - self.across @ (tail[:, None] * x2),
+            *np.split(
+                np.vstack([np.zeros((0, self.terms + 1)), *self.sums[1:]])
+                - self.across.T @ (head * x1)
+                - self.others @ (tail[:, None] * x2),
+                np.cumsum(self.sizes[1:])[:-1],
+            ),
+        ]
+        squared = np.asarray((scaled.T @ scaled).todense()) if len(tail) else np.zeros((0, 0))
+        spread = head**2 * ((inverse * tail[:, None] * tail) * squared).sum()
+        blocks = np.split(np.diag(inverse), np.cumsum(self.sizes[1:])[:-1])
+        return W, log_det, moved, [(1 / D).sum() + spread, *(block.sum() for block in blocks)]
+
+    def deviance(self, position):
+        """(deviance but for its constants, slopes[effect]) at position = asinh(theta), the effects in `order`."""
+        theta = np.sinh(position)
+        W, log_det, moved, traces = self.solve(theta)
+        p, freedom = self.terms, self.rows - self.terms
+        information = np.linalg.inv(W[:p, :p])
+        b = information @ W[:p, p]
+        rest = W[p, p] - b @ W[:p, p]
+        if not rest > 0:
+            return np.inf, np.zeros(len(theta))
+        value = freedom * np.log(rest) + log_det + np.linalg.slogdet(W[:p, :p])[1]
+        slopes = np.zeros(len(theta))
+        for k, at in enumerate(theta):
+            if at == 0:
+                continue  # the deviance is even in theta
+            left = moved[k][:, p] - moved[k][:, :p] @ b
+            explained = ((moved[k][:, :p] @ information) * moved[k][:, :p]).sum()
+            slopes[k] = 2 * (self.sizes[k] - traces[k]) / at - 2 * at * (
+                explained + freedom / rest * (left @ left)
+            )
+        return value, slopes * np.cosh(position)
+
+    def solution(self, theta):
+        """(deviance, b, covariance of b, residual variance) in the units of y and X, effects as handed in."""
+        W, log_det, _, _ = self.solve(np.asarray(theta)[self.order])
+        p, freedom = self.terms, self.rows - self.terms
+        information = np.linalg.inv(W[:p, :p])
+        b = information @ W[:p, p]
+        residual = (W[p, p] - b @ W[:p, p]) / freedom * self.unit**2
+        deviance = freedom * (np.log(2 * np.pi * residual) + 1) + log_det
+        deviance += np.linalg.slogdet(W[:p, :p])[1] + 2 * np.log(self.norms).sum()
+        return (
+            deviance,
+            (b * self.unit + self.offset) / self.norms,
+            residual * information / np.outer(self.norms, self.norms),
+            residual,
+        )
+
+
+def _search(problem):
+    """(theta[effect], slope): the lowest deviance found from every start, polished."""
+    effects = len(problem.sizes)
+    ends = [_descend(problem, np.arcsinh(start)) for start in product(STARTS, repeat=effects)]
+    position = min(ends, key=lambda end: problem.deviance(end)[0])
+    for _ in range(2 * effects):
+        nil = np.abs(np.sinh(position)) < NIL
+        tried = np.where(nil, np.arcsinh(NIL), position)
+        rising = nil & (problem.deviance(tried)[1] < 0)  # away from 0 the deviance falls: 0 is no optimum
+        if not rising.any():
+            break
+        position = _descend(problem, np.where(rising, np.arcsinh(STARTS[0]), position))
+    position = np.where(nil, 0.0, np.abs(position))
+    inside = np.flatnonzero(position)
+    if (np.sinh(position) > WITHOUT_RESIDUAL).any():
+        raise ValueError("the groups give y exactly: there is no residual variance to compare theirs with")
+    position = _polished(problem, position, inside)
+    slope = float(np.abs(problem.deviance(position)[1]).max())
+    if not slope <= STEEP * problem.rows:
+        raise ValueError(
+            f"the search for the variances ended on a slope of {slope:.1g}: no optimum was found"
+        )
+    theta = np.empty(effects)
+    theta[problem.order] = np.sinh(position)
+    return theta, slope
+
+
+def _descend(problem, position):
+    return optimize.minimize(problem.deviance, position, jac=True, method="BFGS", options={"gtol": 1e-4}).x
+
+
+def _polished(problem, position, inside):
+    """Newton's steps over the effects that are not 0, the curvature from differences of the slopes."""
+    if not len(inside):
+        return position
+    for _ in range(4):
+        slopes = problem.deviance(position)[1][inside]
+        if np.abs(slopes).max() < 1e-10 * problem.rows:
+            break
+        steps = 1e-5 * np.eye(len(position))[inside]
+        curvature = np.array(
+            [
+                (problem.deviance(position + h)[1] - problem.deviance(position - h)[1])[inside] / 2e-5
+                for h in steps
+            ]
+        )
+        if not (np.linalg.eigvalsh((curvature + curvature.T) / 2) > 0).all():
+            break
+        position = position.copy()
+        position[inside] -= np.linalg.solve((curvature + curvature.T) / 2, slopes)
+    return position

@@ -20,6 +20,24 @@ def chunk_sizes(total: int, width: int) -> Iterator[int]:
         yield min(size, total - start)
 
 
+def significant(values, digits: int):
+    """`values` rounded to so many significant digits (0, NaN and infinities as they are), in the shape given.
+
+    Whatever came out of sums whose order depends on the processor's kernels is rounded so as it leaves.
+
+    >>> significant([1234567.8, -0.00012345], 3)
+    array([ 1.23e+06, -1.23e-04])
+    """
+    found = np.asarray(values, dtype=float)
+    usual = np.isfinite(found) & (found != 0)
+    rounded = [float(f"{value:.{digits - 1}e}") for value in found[usual]]
+    result = found.copy()
+    result[usual] = rounded
+    if hasattr(values, "columns"):
+        return type(values)(result, index=values.index, columns=values.columns)
+    return result
+
+
 def check_replicates(B: int, rng) -> None:
     """Raise ValueError unless `B` is a positive whole number and `rng` a numpy Generator."""
     if not isinstance(rng, np.random.Generator):
