@@ -7,19 +7,19 @@ stages (how many of its stages are split, one after the other).
 
 import json
 import os
-import shlex
 import signal
 
 from compendium.frame.chain import check_params, notebooks, stamp
 from compendium.frame.params import is_small, profile_params, run_folder
-from compendium.frame.paths import ROOT, STUDIES, shown
+from compendium.frame.paths import ROOT, STUDIES, below_root, shown
 
 # the run is gone, or the terminal: stop the notebooks too (Snakemake ends after them)
 signal.signal(signal.SIGHUP, lambda *_: os.killpg(os.getpgrp(), signal.SIGINT))
 
 PROFILE = config.get("profile", "demo")
 SMOKE = is_small(config.get("smoke", "0"))
-OUT = run_folder(PROFILE, SMOKE, config.get("build", ""))
+FOLDER = run_folder(PROFILE, SMOKE, config.get("build", ""))
+OUT = below_root(FOLDER)  # Snakemake runs in the project's root, whose own name may hold braces
 BOOKS = notebooks(config.get("study", "all"), PROFILE)
 SHOWN = [study for study in STUDIES if any(book.study == study for book in BOOKS)]
 # what the report compares: not the studies of which the chapter across runs a few notebooks alone
@@ -28,20 +28,22 @@ SOURCE = profile_params(PROFILE)["source"]
 MIRROR = os.environ.get("COMPENDIUM_MIRROR", "")
 VALUES = {study: check_params(study, [b for b in BOOKS if b.study == study], PROFILE, SMOKE) for study in SHOWN}
 SHARDS, STAGES = int(config.get("shards", 1)), int(config.get("stages", 1))
-RUN = f"python -SPE {shlex.quote(str(ROOT / 'compendium/frame/warm_client.py'))}"  # a fork of the warm parent
+RUN = "python -SPE compendium/frame/warm_client.py"  # a fork of the warm parent
 CELLS = {book.rule: OUT / "cells" / book.study / f"{book.name}.csv" for book in BOOKS}
 
 
 def parameters_of(book):
-    """Everything papermill hands to the notebook: the runner's own names, its needs, its params keys."""
+    """Everything papermill hands to the notebook: the runner's own names, its needs, its params keys. As JSON, behind
+    a function: of text Snakemake would take what stands in braces for a wildcard."""
     frame = {"profile": PROFILE, "out": shown(OUT), "source": SOURCE, "mirror": MIRROR,
-             "cells": str(OUT / "cells" / book.study)}
-    return {
+             "cells": str(FOLDER / "cells" / book.study)}
+    values = {
         **{name: frame[name] for name in frame if name in book.parameters},
         **dict.fromkeys(book.wants, ""),
-        **{name: str(OUT / relative) for name, relative in book.needs.items()},
-        **book.values(VALUES[book.study]),
+        **{name: str(FOLDER / relative) for name, relative in book.needs.items()},
+        **book.values(VALUES[book.study]),  # in the order of the params file: rosters keep theirs
     }
+    return lambda wildcards: json.dumps(values)
 
 
 def shards_of(book):
@@ -70,9 +72,9 @@ for book in BOOKS:
             cells=before if "cells" in book.parameters else [],
             shards=[folder / "merged.done" for folder in shards_of(book)[-1:]],
         output:
-            book.outputs(OUT),
+            [below_root(path) for path in book.outputs(OUT)],
         params:
-            values=json.dumps(parameters_of(book)),  # in the order of the params file: rosters keep theirs
+            values=parameters_of(book),
             notebook=shown(book.path),
         message:
             f"{book.study}/{book.name}"
@@ -92,7 +94,7 @@ for book in BOOKS:
             output:
                 folder / f"{{shard}}-of-{SHARDS}.done",
             params:
-                values=json.dumps(parameters_of(book)),
+                values=parameters_of(book),
                 notebook=shown(book.path),
                 folder=str(folder),
             message:

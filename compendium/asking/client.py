@@ -340,7 +340,8 @@ def _connection_fault(cause) -> Fault:
 
 
 def _openai_client(endpoint, key):
-    """The client, told everything: nothing but the key may come from the environment."""
+    """The client, told everything: nothing but the key may come from the environment, and a proxy's address."""
+    endpoint.check_proxy()
     # A proxy named in the environment has no business between this machine and itself. Redirects are not followed:
     # they would hand prompt and key to another host.
     http = openai.DefaultAsyncHttpxClient(trust_env=not endpoint.loopback, follow_redirects=False)

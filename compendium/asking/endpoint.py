@@ -1,5 +1,6 @@
 """Where questions go: an OpenAI-compatible endpoint, and the key that never leaves the environment."""
 
+import importlib.util
 import ipaddress
 import json
 import logging
@@ -14,6 +15,7 @@ from compendium.asking.errors import EndpointError
 
 HIDDEN = "[key hidden]"
 _VARIABLE = re.compile("[A-Z_][A-Z0-9_]*")
+PROXIES = [name for word in ("ALL", "HTTPS", "HTTP") for name in (f"{word}_PROXY", f"{word.lower()}_proxy")]
 SHORTEST_KEY = 8  # a shorter "key" is a placeholder ("none", "x"); hiding it would eat ordinary words
 
 
@@ -103,6 +105,17 @@ class Endpoint:
     def patience_s(self) -> float:
         """Seconds without any reply after which a model that only fails is given up."""
         return self.patience if self.patience is not None else (5.0 if self.loopback else 120.0)
+
+    def check_proxy(self) -> None:
+        """Raises EndpointError for a proxy in the environment that the client cannot speak to, naming the variable."""
+        for name in () if self.loopback else PROXIES:
+            scheme, separator, _ = os.environ.get(name, "").partition("://")
+            socks = scheme in ("socks5", "socks5h") and importlib.util.find_spec("socksio")
+            if separator and scheme not in ("http", "https") and not socks:
+                raise EndpointError(
+                    f"the environment variable {name} names a proxy of the kind {scheme}://, which is not spoken "
+                    f"here: name one of http://, or unset {name} (nothing was sent to {self.base_url})"
+                )
 
     def key(self) -> "Key":
         """The key, from the environment. Raises EndpointError where the variable is not set."""

@@ -47,14 +47,17 @@ def estimate_study(study: str, *, smoke: bool = False, out="build/live") -> pd.D
 
 
 def check_live(study: str, *, smoke: bool = False, out="build/live") -> None:
-    """Refuse a live run that cannot end well: no key, or an estimate above the ceiling on top of what is spent.
+    """Refuse a live run that cannot end well: no key, a proxy that is not spoken here, or an estimate above the
+    ceiling on top of what is spent.
 
     A run from its ledgers alone asks nothing, so it may start. Raises EndpointError or BudgetError (both
     ValueError), or ParamsError.
     """
     if ledgers_only():
         return
-    live_endpoint(PROFILE).key()
+    endpoint = live_endpoint(PROFILE)
+    endpoint.key()
+    endpoint.check_proxy()
     budget, total = budget_for(PROFILE, [], out), None
     for name in live_studies(study):
         frame = estimate_study(name, smoke=smoke, out=out)

@@ -41,8 +41,8 @@ def execute(notebook: Path, output: Path, parameters: dict) -> None:
     with atomic_write(output, suffix=".ipynb") as temporary:
         try:
             papermill.execute_notebook(
-                notebook,
-                temporary,
+                _literal(notebook),
+                _literal(temporary),
                 parameters=parameters,
                 cwd=notebook.parent,
                 progress_bar=False,
@@ -84,14 +84,19 @@ def moved_numbers(notebook: Path, out: Path) -> list[str]:
     return said[:MOST_MOVED] + more
 
 
+def _literal(path: Path) -> str:
+    """A path as papermill should be told it: it would fill in parameters where one holds braces."""
+    return str(path).replace("{", "{{").replace("}", "}}")
+
+
 def _code_cells(notebook: Path) -> list:
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     return [cell for cell in cells if cell["cell_type"] == "code"]
 
 
 def _cell_id(cells) -> str:
-    """The first of some cells, by its id; papermill's own where there is none."""
-    return next((f"cell {cell['id']}" for cell in cells), "injected parameters")
+    """The first of some cells, by its id (before nbformat 4.5 cells had none); papermill's own where there is none."""
+    return next((f"cell {cell.get('id', '?')}" for cell in cells), "injected parameters")
 
 
 def main(arguments) -> int:

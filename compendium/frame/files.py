@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import json
 import os
+import re
 import tempfile
 import zlib
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ DEEPEST = 50  # levels of nesting in a YAML file; Python's own stack ends at som
 MOST_DIGITS = 100  # characters of a number
 MOST_VALUES = 1_000_000  # values in a YAML file, each alias counted as all that it stands for
 PACKED = ".gz"
+UNLIKE_ITSELF = re.compile(r"[-+]?(0[0-7_]+|[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?)")  # 0400, 1:30
 
 
 class FileError(ValueError):
@@ -76,8 +78,9 @@ def read_bytes(path) -> bytes:
 def read_yaml(path, error=FileError, kind=(dict, list)):
     """What a YAML file holds: a mapping or a list, as `kind` says (dict: an empty file is an empty mapping).
 
-    Raises `error` as `read_utf8`, and for malformed YAML (with its line), a key given twice, content of another
-    kind, and what no file of ours would hold: more than DEEPEST levels, MOST_VALUES values or MOST_DIGITS digits.
+    Raises `error` as `read_utf8`, and for malformed YAML (with its line), a key given twice, a number that YAML
+    1.1 reads in base 8 or 60 (0400, 1:30), content of another kind, and what no file of ours would hold: more than
+    DEEPEST levels, MOST_VALUES values or MOST_DIGITS digits.
     """
     text = read_utf8(path, error, "a YAML file")
     try:
@@ -140,6 +143,18 @@ class _Careful(yaml.SafeLoader):
         super().__init__(stream)
         self._depth, self._sizes = 0, {}
 
+    def _check_number(self, node, index):
+        """Refuse 0400, which YAML 1.1 reads as 256, and 1:30, which it reads as 90; `index`: its key, or its place."""
+        numeric = node.tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+        if numeric and len(node.value) <= MOST_DIGITS and UNLIKE_ITSELF.fullmatch(node.value):
+            read = super().construct_object(node)
+            key = f"`{index.value}` " if isinstance(index, yaml.ScalarNode) else ""
+            raise _no(
+                f"{key}should not be {node.value}, which YAML 1.1 reads as {read}: write the number in "
+                "base 10 without a leading 0, or quote it",
+                node,
+            )
+
     def compose_node(self, parent, index):
         event = self.peek_event()
         self._depth += 1
@@ -147,6 +162,8 @@ class _Careful(yaml.SafeLoader):
             raise _no(f"more than {DEEPEST} levels of nesting", event)
         node = super().compose_node(parent, index)
         self._depth -= 1
+        if isinstance(node, yaml.ScalarNode):
+            self._check_number(node, index)
         if id(node) not in self._sizes:
             if isinstance(event, yaml.AliasEvent):
                 raise _no(f"the alias *{event.anchor} stands inside what it names", event)

@@ -14,7 +14,7 @@ import pandas as pd
 from compendium.frame import cells as cells_module
 from compendium.frame.files import atomic_write, write_csv_atomic
 from compendium.frame.params import ParamsError, study_params
-from compendium.frame.paths import STUDIES, figures_folder, from_root
+from compendium.frame.paths import STUDIES, check_place, figures_folder, from_root
 
 
 class Page:
@@ -36,6 +36,7 @@ class Page:
     def __init__(self, study: str, name: str, *, profile: str = "demo", out: str = "build/lab"):
         if study not in (*STUDIES, "compendium"):
             raise cells_module.CellsError(f"study {study!r} is not one of {', '.join(STUDIES)}")
+        check_place()
         self.study, self.name, self.profile = study, name, profile
         self.out = from_root(out)
         self.figures = figures_folder(self.out) / study

@@ -15,7 +15,7 @@ from nbclient.exceptions import CellExecutionError, DeadKernelError
 from compendium.frame import demo
 from compendium.frame.chain import NUMBERED
 from compendium.frame.files import write_text_atomic
-from compendium.frame.paths import NOTEBOOKS, ROOT, shown
+from compendium.frame.paths import NOTEBOOKS, ROOT, check_place, shown
 
 
 def committed() -> list[Path]:
@@ -43,6 +43,11 @@ def refresh(path: Path) -> None:
 def main(names) -> int:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    try:
+        check_place()
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
     failed = 0 if names else demo.main()
     if failed:
         return failed

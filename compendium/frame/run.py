@@ -6,6 +6,7 @@ apart, stops everything it started when it is stopped itself, and closes with on
 
 import argparse
 import fcntl
+import json
 import os
 import re
 import signal
@@ -18,7 +19,7 @@ from compendium.frame.archive import mirror_folder
 from compendium.frame.chain import check_params, notebooks, write_stamps
 from compendium.frame.files import remove_leftovers, said
 from compendium.frame.params import PROFILES, is_small, run_folder
-from compendium.frame.paths import ROOT, STUDIES, shown
+from compendium.frame.paths import ROOT, STUDIES, below_root, check_place, shown
 from compendium.frame.processes import run_group
 
 NOTHING = "Nothing to be done"
@@ -30,6 +31,7 @@ def main(arguments=None, *, check_live=None) -> int:
     options = _parser().parse_args(arguments)
     smoke, out = is_small(options.smoke), run_folder(options.profile, options.smoke, options.build)
     try:
+        check_place()
         books = _checked(options, smoke, out, check_live)
         with one_run(out) as lock:
             for path in remove_leftovers(out):
@@ -72,6 +74,8 @@ def _checked(options, smoke: bool, out: Path, check_live) -> list:
             raise ValueError(f"{name}={value} is not one of {', '.join(known)}")
     if options.cores and not re.fullmatch(r"[1-9]\d*", options.cores):
         raise ValueError(f"CORES={options.cores} should be a whole number of at least 1")
+    if set("{}") & set(str(below_root(out))):
+        raise ValueError(f"the folder of results, {below_root(out)}, should have no braces in its name")
     try:
         books = _books(options.study, options.profile, smoke)
     except ValueError as error:
@@ -161,7 +165,7 @@ def _snakemake(options, smoke: bool, out: Path, lock) -> tuple:
         f"profile={options.profile}",
         f"study={options.study}",
         f"smoke={int(smoke)}",
-        f"build={out}",
+        f"build={json.dumps(str(below_root(out)), ensure_ascii=False)}",  # quoted: it is read as YAML
     ]
     environment = dict(os.environ)
     for name, first in (("PYTHONPATH", ROOT), ("PATH", Path(sys.executable).parent)):

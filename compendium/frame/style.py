@@ -13,6 +13,7 @@ MUTED = "#8A8F98"
 
 def use() -> None:
     """Set the house style for this process: small, quiet, the same bytes on each run."""
+    matplotlib.rcdefaults()  # a matplotlibrc of the user's own would change every picture
     matplotlib.rcParams.update(
         {
             "figure.dpi": 110,

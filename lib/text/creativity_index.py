@@ -9,7 +9,9 @@ covers it. So one number a start suffices, the longest match from there on, and 
 largest L add nothing.
 """
 
+import functools
 import re
+import unicodedata
 
 import numpy as np
 
@@ -18,12 +20,55 @@ from lib.text.suffix_array import END, PAD, SuffixArray
 
 SHORTEST, LONGEST = 5, 12  # a and b of equation 2
 DEPTH = 16
-_WORD = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
+_LETTERS = r"\w[\w\u0300-\u036f]*"  # an accent may stand as a character of its own (NFD)
+_WORD = re.compile(rf"{_LETTERS}(?:['’]{_LETTERS})*|[^\w\s]")
 
 
-def split(text: str) -> list[str]:
-    """Lower-case words and punctuation marks, by one regular expression: fast enough for a corpus."""
-    return _WORD.findall(text.lower())
+class Words(list):
+    """The words of a text as a list; a slice of it still knows how the text writes it (`as_written`)."""
+
+    def __init__(self, words, text: str, first: int = 0):
+        super().__init__(words)
+        self.text, self.first = text, first
+
+    def __getitem__(self, key):
+        found = super().__getitem__(key)
+        if not isinstance(key, slice):
+            return found
+        start, _, step = key.indices(len(self))
+        return Words(found, self.text, self.first + start) if step == 1 else found
+
+    def as_written(self) -> str:
+        """The part of the text from the first of the words to the last: capitals, blanks and quotes as there."""
+        if not self:
+            return ""
+        places = _places(self.text)
+        return self.text[places[self.first][0] : places[self.first + len(self) - 1][1]]
+
+
+def split(text: str) -> Words:
+    """Words and punctuation marks, by one regular expression: fast enough for a corpus.
+
+    Lower case, accents composed (NFC), apostrophes straight: two ways of writing a word are one.
+    """
+    return Words([_plain(word) for word in _WORD.findall(text)], text)
+
+
+def _plain(word: str) -> str:
+    if word.isascii():
+        return word.lower()
+    return unicodedata.normalize("NFC", word.lower().replace("’", "'"))
+
+
+@functools.lru_cache(maxsize=8)
+def _places(text: str) -> list:
+    """places[word]: where each word of a text begins and ends."""
+    return [found.span() for found in _WORD.finditer(text)]
+
+
+def phrase(words) -> str:
+    """Words as one text: as it was written, where they come from `split`; else with blanks between."""
+    return words.as_written() if isinstance(words, Words) else " ".join(words)
 
 
 def covered(matches, length: int) -> np.ndarray:
@@ -76,7 +121,7 @@ def dj_search(
 
     Source: Lu et al. (2025), section 3 (DJ Search).
     """
-    words = list(words)
+    words = words if isinstance(words, list) else list(words)
     matches, end, asked = np.zeros(len(words), dtype=np.int64), 0, 0
     for start in range(len(words) - shortest + 1):
         stop = len(words) if longest is None else min(len(words), start + longest)

@@ -2,13 +2,15 @@
 machine.
 
 Both answer one question, how often a phrase occurs, which is what `creativity_index.dj_search` asks. Counts
-are exact. Source: Liu et al. (2024), "Infini-gram"; the interface is described at infini-gram.io.
+are exact. Neither folds capitals, blanks or quotes, so a phrase is sent as its text writes it (the words of
+`creativity_index.split` know how). Source: Liu et al. (2024), "Infini-gram"; the interface is described at infini-gram.io.
 """
 
 import functools
 import time
 
 from lib.text import TextError
+from lib.text.creativity_index import phrase as as_written
 
 API = "https://api.infini-gram.io/"
 REDPAJAMA = "v4_rpj_llama_s4"  # RedPajama, the reference corpus of the Stories paper
@@ -34,7 +36,7 @@ class InfiniGramAPI:
 
     def contains(self, words) -> bool:
         """Whether the phrase occurs in the corpus. Raises TextError where the interface does not answer."""
-        return self.count(" ".join(words)) > 0
+        return self.count(as_written(words)) > 0
 
     def _count(self, phrase: str) -> int:
         import httpx
@@ -81,7 +83,7 @@ class InfiniGramEngine:
 
     def contains(self, words) -> bool:
         """Whether the phrase occurs in the index. Raises TextError where the engine refuses it."""
-        answer = self._engine.count(input_ids=list(self.tokenize(" ".join(words))))
+        answer = self._engine.count(input_ids=list(self.tokenize(as_written(words))))
         if "error" in answer:
             raise TextError(f"infini-gram: {answer['error']}")
         return answer["count"] > 0

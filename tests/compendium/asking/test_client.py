@@ -456,6 +456,21 @@ def test_no_key_no_call(monkeypatch, tmp_path):
     assert replies[0].valid and len(server.log) == 1
 
 
+@pytest.mark.parametrize("name", ["ALL_PROXY", "https_proxy"])
+def test_a_proxy_that_is_not_spoken_here_is_named(monkeypatch, tmp_path, name):
+    monkeypatch.setenv("STUDY_KEY", CANARY)
+    monkeypatch.setenv(name, "socks5h://user:secret@localhost:9")
+    monkeypatch.setattr("importlib.util.find_spec", lambda module: None)
+    with Ledger(tmp_path / "l.sqlite") as ledger:
+        with pytest.raises(
+            EndpointError, match=f"variable {name} names a proxy of the kind socks5h://"
+        ) as told:
+            run_stage([asked()], Endpoint("https://example.org/v1", "STUDY_KEY"), ledger)
+        assert "secret" not in str(told.value) and "\n" not in str(told.value)
+    with Loopback() as server, Ledger(tmp_path / "own.sqlite") as ledger:  # this machine needs none
+        assert all(r.valid for r in run_stage([asked()], Endpoint(server.url, None), ledger).replies)
+
+
 def test_an_endpoint_shows_no_key(canary):
     endpoint = Endpoint("https://example.org/v1", "STUDY_KEY")
     assert CANARY not in repr(endpoint) + repr(endpoint.key()) + str(endpoint.key()) + str(vars(endpoint))

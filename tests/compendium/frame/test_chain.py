@@ -1,5 +1,6 @@
 """The chain itself, on a project of three tiny notebooks: what runs, what runs again, and what is said when it cannot."""
 
+import json
 import os
 import resource
 import shutil
@@ -11,7 +12,7 @@ import pytest
 from compendium.frame.chain import ChainError, notebooks, read_notebook
 from compendium.frame.files import TEMPORARY
 from compendium.frame.paths import ROOT, STUDIES
-from tests.small_project import PAGE, small_project, write_notebook
+from tests.small_project import BASE, PAGE, small_project, write_notebook
 
 BOOKS = {
     "01_a": (
@@ -133,6 +134,77 @@ def test_a_kernel_that_dies_is_one_line(project):
     assert result.returncode != 0 and "Traceback" not in result.stderr
     assert "notebooks/alienbench/04_d.ipynb, cell code: its kernel died" in result.stderr
     assert len([line for line in result.stderr.splitlines() if not line.startswith("[")]) == 2, result.stderr
+
+
+def test_a_cell_without_an_id_that_fails_is_one_line(project):
+    path = project / "notebooks/alienbench/04_d.ipynb"
+    write_notebook(path, {}, "seed = 1\n", "1 / 0")
+    book = json.loads(path.read_text())
+    for cell in book["cells"]:
+        del cell["id"]
+    path.write_text(json.dumps({**book, "nbformat_minor": 4}))
+    result = run(project)
+    path.unlink()
+    assert "notebooks/alienbench/04_d.ipynb, cell ?: ZeroDivisionError: division by zero" in result.stderr
+    assert "Traceback" not in result.stderr and "KeyError" not in result.stderr
+
+
+def test_a_folder_may_have_any_name_but_one_with_a_colon(tmp_path):
+    """A blank, #, braces: in the project's own path, in its params; where results go elsewhere, no braces."""
+    folder = tmp_path / "papers #2" / "o{x}"
+    folder.mkdir(parents=True)
+    small_project(folder, {"alienbench": "B: '{x}'\n"})
+    (folder / "params/types.yaml").write_text("profile: {source: text}\nalienbench: {B: text}\n")
+    code = PAGE.format(name="01_a", code="page.cell('t', 'a', 'x', len(B))")
+    write_notebook(folder / "notebooks/alienbench/01_a.ipynb", {}, "B = '{x}'\n", code)
+    result = run(folder)
+    assert result.returncode == 0, result.stderr
+    assert (folder / "build/demo/cells.csv").read_text().splitlines()[1].startswith("alienbench,t,a,x,3,")
+    braced = run(folder, "--build", str(tmp_path / "y{z}"))
+    assert braced.returncode == 2 and "should have no braces" in braced.stderr
+    colon = folder.rename(tmp_path / "k: v")
+    result = subprocess.run(
+        [sys.executable, "-m", "compendium"],
+        cwd=colon,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+    )
+    assert result.returncode == 2 and "holds a ':', which separates folders" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_the_code_of_another_checkout_is_not_run(project, tmp_path):
+    """An environment that carries one checkout, started in another: one line, and nothing written."""
+    other = small_project(tmp_path / "other", {"alienbench": "B: 10\n"})
+    for cwd in (other, other / "notebooks/alienbench"):
+        result = subprocess.run(
+            [sys.executable, "-P", "-m", "compendium"],
+            cwd=cwd,
+            env={**os.environ, "PYTHONPATH": str(project)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=200,
+        )
+        assert (
+            result.returncode == 2
+            and f"{other} would run the code of another checkout, {project}" in result.stderr
+        )
+    code = PAGE.format(name="01_a", code="")
+    for book, said in ((other, "PlaceError"), (project, "")):
+        result = subprocess.run(
+            [sys.executable, "-P", "-c", BASE + code],
+            cwd=book / "notebooks/alienbench",
+            env={**os.environ, "PYTHONPATH": str(project)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=200,
+        )
+        assert (said in result.stderr) if said else (result.returncode == 0), result.stderr
+    assert not (other / "build").exists()
 
 
 def test_a_full_disk_is_one_line_and_leaves_nothing_half(project):

@@ -306,6 +306,27 @@ def test_a_section_whose_lines_are_commented_out_is_empty(folder):
 
 
 @pytest.mark.parametrize(
+    "line, message",
+    [
+        ("B: 0400", "line 1.*`B` should not be 0400, which YAML 1.1 reads as 256"),
+        ("B: 5\nseed: 010", "line 2.*`seed` should not be 010, which YAML 1.1 reads as 8"),
+        ("B: 1:30", "line 1.*`B` should not be 1:30, which YAML 1.1 reads as 90"),
+        ("B: -1:30.5", "line 1.*`B` should not be -1:30.5, which YAML 1.1 reads as -90.5"),
+        ("seed: 1\nB:\n  - 007", "line 3.*should not be 007, which YAML 1.1 reads as 7"),
+    ],
+)
+def test_a_number_in_another_base_than_it_looks_is_refused(folder, line, message):
+    (folder / "alienbench.yaml").write_text(line + "\n")
+    with pytest.raises(ParamsError, match="alienbench.yaml.*" + message):
+        study_params("alienbench")
+
+
+def test_numbers_that_are_what_they_look_like_are_read(tmp_path):
+    (tmp_path / "x.yaml").write_text("a: [0, -0, 10, 1_000, 0.5, 00.5, '0400', 0x1F, 2026-01-01]\n")
+    assert params.read_yaml(tmp_path / "x.yaml")["a"][:8] == [0, 0, 10, 1000, 0.5, 0.5, "0400", 31]
+
+
+@pytest.mark.parametrize(
     "content, message",
     [
         (

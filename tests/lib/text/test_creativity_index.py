@@ -144,7 +144,38 @@ def test_infinigram_interface_gives_the_same_index():
     found, _ = dj_search(words, api(fake).contains, longest=12)
     local = LocalCorpus.build([text])
     assert creativity_index(found) == creativity_index(local.matches(words))
-    assert fake.asked[0] == {"index": "some_index", "query_type": "count", "query": "i saw the old man"}
+    assert fake.asked[0] == {"index": "some_index", "query_type": "count", "query": "I saw the old man"}
+
+
+WRITTEN = (
+    "“Don’t go,” said the Captain; “it’s Rene\u0301e’s cafe\u0301 — isn't it?”\n\nShe laughed  twice, and left the "
+    "well-known house on 5th Street before ANYBODY could say “I’m sorry…” to her."
+)
+
+
+@pytest.mark.parametrize("text", [WRITTEN, WRITTEN.replace("’", "'"), "Perché no? " + WRITTEN])
+def test_a_text_that_stands_in_the_corpus_word_for_word_has_no_creativity(text):
+    """Capitals, punctuation, line ends, curly apostrophes and accents of their own: all as the corpus writes them."""
+    corpus = f"Before it. {text} After it."
+
+    def answer(request):
+        return httpx.Response(200, json={"count": corpus.count(json.loads(request.content)["query"])})
+
+    found, _ = dj_search(split(text), api(answer).contains, longest=12)
+    assert creativity_index(found) == 0
+    assert creativity_index(LocalCorpus.build([corpus]).matches(split(text))) == 0
+    lower, _ = dj_search(list(split(text)), api(answer).contains, longest=12)
+    assert creativity_index(lower) > 0, "the interface does not fold"
+
+
+def test_words_know_how_they_were_written():
+    words = split("The  Old man's\nsea, İstanbul!")
+    assert words == ["the", "old", "man's", "sea", ",", "i̇stanbul", "!"]
+    assert (
+        words[1:4].as_written() == "Old man's\nsea" and words[1:][1:5].as_written() == "man's\nsea, İstanbul"
+    )
+    assert words[2:2].as_written() == "" and type(words[::2]) is list
+    assert split("CAFE\u0301 l’eau") == split("café l'eau") == ["café", "l'eau"]
 
 
 def test_infinigram_remembers():

@@ -1,0 +1,34 @@
+"""One look, whatever a user's own matplotlibrc says."""
+
+import os
+import subprocess
+import sys
+
+from compendium.frame.paths import ROOT
+
+DRAW = """
+import sys
+import matplotlib
+matplotlib.use("agg")
+from compendium.frame import style
+from compendium.frame.page import Page
+style.use()
+page = Page("alienbench", "01_a", out=sys.argv[1])
+page.save_figure(style.dot_interval(["a", "b"], [1, 2], [0, 1], [2, 3], xlabel="x"), "dots")
+"""
+
+
+def test_a_matplotlibrc_of_one_s_own_changes_no_byte(tmp_path):
+    own = tmp_path / "matplotlibrc"
+    own.write_text("lines.linewidth: 4\ntext.usetex: True\nsavefig.transparent: True\nsvg.fonttype: path\n")
+    pictures = []
+    for name, settings in (("plain", {}), ("own", {"MATPLOTLIBRC": str(own)})):
+        subprocess.run(
+            [sys.executable, "-c", DRAW, str(tmp_path / name)],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT), **settings},
+            check=True,
+            timeout=300,
+        )
+        pictures.append([path.read_bytes() for path in sorted((tmp_path / name).rglob("dots.*"))])
+    assert len(pictures[0]) == 2 and pictures[0] == pictures[1]
