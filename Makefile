@@ -1,4 +1,5 @@
 # make tables [PROFILE=demo|released|live] [STUDY=all|alienbench|…] [SMOKE=1]   regenerate every table
+# make archives [STUDY=…]                                                        fetch the authors' archives ahead
 # make test                                                                      set up and run all tests
 # make lab                                                                       JupyterLab
 # PYTHON=…/bin/python uses an environment of your own (conda: environment.yml) instead of .venv.
@@ -11,7 +12,7 @@ CORES   ?=
 TORCH   ?= torch==2.13.0
 BASE    ?= python3
 VENV    := .venv
-export COMPENDIUM_MIRROR VERBOSE
+export COMPENDIUM_MIRROR COMPENDIUM_CACHE COMPENDIUM_REMOTE VERBOSE
 
 ifdef PYTHON
 READY :=
@@ -20,11 +21,14 @@ PYTHON := $(VENV)/bin/python
 READY  := $(VENV)/.ready
 endif
 
-.PHONY: what-if watch tables test lab bench refresh live-estimate setup clean
+.PHONY: what-if watch tables archives test lab bench refresh live-estimate setup clean
 .DEFAULT_GOAL := tables
 
 tables: $(READY)
 	@$(PYTHON) -m compendium --profile "$(PROFILE)" --study "$(STUDY)" --smoke "$(SMOKE)" --cores "$(CORES)"
+
+archives: $(READY)
+	@$(PYTHON) -m compendium.frame.fetch "$(STUDY)"
 
 test: $(READY)
 	@$(PYTHON) -m pytest

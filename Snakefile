@@ -9,6 +9,7 @@ import json
 import os
 import signal
 
+from compendium.frame.archive import digest, sources
 from compendium.frame.chain import check_params, notebooks, stamp
 from compendium.frame.params import is_small, profile_params, run_folder
 from compendium.frame.paths import ROOT, STUDIES, below_root, shown
@@ -46,6 +47,12 @@ def parameters_of(book):
     return lambda wildcards: json.dumps(values)
 
 
+def archive_of(book):
+    """What is pinned of the archive that the notebook reads: another commit or file makes it stale."""
+    read = SOURCE == "archive" and "mirror" in book.parameters and book.study in sources()
+    return digest(book.study) if read else ""
+
+
 def shards_of(book):
     """The folders of a notebook's shards, one a stage; none where it asks no models or is not split."""
     asks = SHARDS > 1 and SOURCE != "archive" and "source" in book.parameters
@@ -75,6 +82,7 @@ for book in BOOKS:
             [below_root(path) for path in book.outputs(OUT)],
         params:
             values=parameters_of(book),
+            archive=archive_of(book),
             notebook=shown(book.path),
         message:
             f"{book.study}/{book.name}"

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from compendium.frame import warm
-from compendium.frame.archive import mirror_folder
+from compendium.frame.archive import Archive, ArchiveError, mirror_folder, sources
 from compendium.frame.chain import check_params, notebooks, write_stamps
 from compendium.frame.files import remove_leftovers, said
 from compendium.frame.params import PROFILES, is_small, run_folder
@@ -86,8 +86,8 @@ def _checked(options, smoke: bool, out: Path, check_live) -> list:
         raise ValueError(f"{error}{f' (sound, and can be run alone: {alone})' if sound else ''}") from None
     if not books:
         raise ValueError(f"no notebook runs for STUDY={options.study} PROFILE={options.profile}")
-    if options.profile == "released":
-        mirror_folder()
+    if options.profile == "released" and mirror_folder() is None:
+        _fetch_ahead({book.study for book in books if "mirror" in book.parameters})
     if options.profile == "live":
         if check_live is None:
             raise ValueError(
@@ -95,6 +95,17 @@ def _checked(options, smoke: bool, out: Path, check_live) -> list:
             )
         check_live(options.study, smoke=smoke, out=out)
     return books
+
+
+def _fetch_ahead(studies) -> None:
+    """Fetch archives before the notebooks start, where a terminal can show how it goes. What cannot be had is said
+    here and stops the notebooks that read it, no others."""
+    for name in sorted(studies):
+        try:
+            if name in sources():
+                Archive(name).fetch()
+        except ArchiveError as error:
+            print(f"WARNING: {error}", file=sys.stderr)
 
 
 def _books(study: str, profile: str, smoke: bool) -> list:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from compendium.asking.ledger import Ledger
-from compendium.frame.archive import sources
+from compendium.frame.archive import digest, pinned, sources
 from compendium.frame.chain import notebooks
 from compendium.frame.files import read_yaml, sha256
 from compendium.frame.params import profile_params, study_params
@@ -219,23 +219,18 @@ def _git(*arguments) -> str:
 
 def _archives(studies) -> list[dict]:
     """Each archive that a study reads: repository, commit, files, and one checksum over the pinned ones."""
-    used = [
-        name for name in sources() if any(name == study or name.startswith(f"{study}") for study in studies)
-    ]
+    used = [name for name in sources() if any(name.startswith(study) for study in studies)]
     entries = []
     for name in used:
-        rows = [row for _, row in sorted(sources()[name].items())]
-        total = hashlib.sha256(
-            "".join(f"{row['path']}\0{row['sha256']}\n" for row in rows).encode()
-        ).hexdigest()
+        first, files = sources()[name][0], pinned(name).values()
         entries.append(
             {
                 "archive": name,
-                "repository": sorted({row["repository"] for row in rows}),
-                "commit": sorted({row["commit"] for row in rows}),
-                "files": len(rows),
-                "bytes": sum(int(row["bytes"] or 0) for row in rows),
-                "sha256": total,
+                "repository": [first["repository"]],
+                "commit": [first["commit"]],
+                "files": len(files),
+                "bytes": sum(file.bytes or 0 for file in files),
+                "sha256": digest(name),
             }
         )
     return entries

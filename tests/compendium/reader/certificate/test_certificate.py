@@ -48,6 +48,7 @@ def project(tmp_path_factory):
         ("CITATION.cff", "requirements.lock", "pyproject.toml"),
     )
     shutil.copy(ROOT / "data/sources.csv", folder / "data")
+    shutil.copy(ROOT / "data/blobs.csv", folder / "data")
     book = folder / "notebooks/alienbench/01_a.ipynb"
     write_notebook(book, {"figures": ["dot"]}, "seed = 1\n", PAGE.format(name="01_a", code=CODE))
     write_notebook(folder / "notebooks/create/01_a.ipynb", {}, "seed = 1\n", "never = run")
@@ -103,11 +104,13 @@ def test_it_states_what_was_made_and_how_it_came_out(project, facts):
 
 
 def test_it_states_the_archives(facts):
-    pinned = pd.read_csv(ROOT / "data/sources.csv", dtype=str)
-    pinned = pinned[pinned["archive"] == "alienbench"]
+    commits = pd.read_csv(ROOT / "data/sources.csv", dtype=str).groupby("archive")["commit"].first()
+    files = pd.read_csv(ROOT / "data/blobs.csv")
+    pinned = files[files["archive"] == "alienbench"]
     archive = facts["archives"][0]
     assert (archive["archive"], archive["files"]) == ("alienbench", len(pinned))
-    assert archive["commit"] == sorted(pinned["commit"].unique())
+    assert archive["bytes"] == pinned["bytes"].sum()
+    assert archive["commit"] == [commits["alienbench"]]
 
 
 def test_it_names_no_machine(project):
