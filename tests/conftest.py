@@ -17,3 +17,10 @@ def mirror() -> Path:
         if (folder / "alienbench").is_dir():
             return folder.resolve()
     pytest.skip(f"no archive mirror: set {MIRROR_VARIABLE} to the folder that holds alienbench/, stories/, …")
+
+
+@pytest.fixture(autouse=True)
+def account_of_ones_own(tmp_path_factory, monkeypatch, request):
+    """No test draws on the project's accounts, nor on another test's."""
+    folder = tmp_path_factory.getbasetemp() / "accounts" / f"{abs(hash(request.node.nodeid)):x}"
+    monkeypatch.setenv("COMPENDIUM_ACCOUNTS", str(folder))

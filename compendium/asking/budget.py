@@ -5,7 +5,6 @@ would pass a ceiling is not made. The most is knowable because a request says `m
 has more tokens than bytes: every token of a byte-level vocabulary stands for at least one byte.
 """
 
-import asyncio
 import json
 import math
 from collections.abc import Mapping
@@ -17,6 +16,7 @@ import pandas as pd
 from compendium.asking.errors import BudgetError
 
 UNITS = ("dollars", "tokens", "calls")
+SPENDING = (*UNITS, *(f"risk_{unit}" for unit in UNITS))  # what is spent, and what may be
 MILLION = 1e6
 BYTES_PER_TOKEN = 4  # of English prose, for estimates only; the bound counts a token a byte
 MESSAGE_OVERHEAD = 16  # tokens a chat template puts around a message, at most
@@ -35,8 +35,8 @@ class Budget:
     default_max_tokens : taken as a request's `max_tokens` in the sums where it has none. With a ceiling in
         dollars or tokens and neither of the two, the most a call could cost is unknown and BudgetError says
         so.
-    beside : folder whose other ledgers (*.sqlite) count towards these ceilings too; stages that share it run
-        one at a time.
+    account : the file that all stages under these ceilings draw on (`compendium.asking.account`); None: one beside
+        the stage's ledger.
 
     What the stage's own ledger records as spent always counts, so starting again never starts a fresh budget.
     Raises BudgetError for a price or ceiling that is not a number of at least 0 and for unknown names.
@@ -48,7 +48,7 @@ class Budget:
     per_model: Mapping = field(default_factory=dict)
     prices: Mapping = field(default_factory=dict)
     default_max_tokens: int | None = None
-    beside: Path | str | None = None
+    account: Path | str | None = None
 
     def __post_init__(self):
         for model, price in self.prices.items():
@@ -188,7 +188,7 @@ _ESTIMATE = ("calls", "prompt_tokens", "completion_tokens", "cost", "most")
 def check_estimate(frame: pd.DataFrame, budget: Budget, spent: Mapping | None = None) -> None:
     """Refuse to start where the estimate, on top of what is `spent`, is above a ceiling on the total.
 
-    `spent` is a ledger's `spent()["total"]` or `spent_in(folder)`; what is at risk counts. Raises
+    `spent` is what `compendium.asking.account.spent_on` says; what is at risk counts. Raises
     BudgetError, also where a ceiling in dollars meets a model without a price.
     """
     total = frame.loc[("total", "")]
@@ -224,93 +224,6 @@ def check_estimate(frame: pd.DataFrame, budget: Budget, spent: Mapping | None = 
 def shown(amount, unit) -> str:
     """An amount as a message shows it: $4.98, 12,000 tokens, 3 calls."""
     return f"${amount:,.4f}" if unit == "dollars" else f"{amount:,.0f} {unit}"
-
-
-class Account:
-    """The ceilings of one running stage: what is spent, what is set aside for calls under way.
-
-    `spent` is {scope: {unit: amount}} of what the ledgers record, as `Ledger.spent` gives it. Used from one
-    event loop.
-    """
-
-    def __init__(self, budget: Budget, spent: Mapping):
-        self.budget = budget
-        self._limits = budget.limits
-        self._spent, self._risk = (
-            {
-                (scope, unit): float(spent.get(scope, {}).get(kind + unit, 0))
-                for scope, unit, _ in self._limits
-            }
-            for kind in ("", "risk_")
-        )
-        self._aside = dict.fromkeys(self._spent, 0.0)
-        self._under_way = 0
-        self._changed = asyncio.Event()
-
-    @property
-    def active(self) -> bool:
-        """Whether there is any ceiling to keep."""
-        return bool(self._limits)
-
-    async def reserve(self, request) -> dict:
-        """Set aside the most a call of `request` could add, waiting for calls under way where they hold the
-        room.
-
-        Raises BudgetError where the call could pass a ceiling even after those have settled at their least.
-        """
-        worst = self.budget.worst(request)
-        while True:
-            blocked = self._blocked(request.model, worst)
-            if blocked is None:
-                self._add(self._aside, request.model, worst, 1)
-                self._under_way += 1
-                return worst
-            (scope, unit, ceiling), place = blocked, blocked[:2]
-            if self._spent[place] + self._risk[place] + worst[unit] > ceiling * (1 + 1e-12):
-                raise self._refusal(request, scope, unit, ceiling, worst[unit])
-            self._changed.clear()
-            await self._changed.wait()
-
-    def settle(self, model: str, worst: dict, spent: dict, at_risk: bool = False) -> None:
-        """A call has ended: free what was set aside, count what it cost (`at_risk`: may have cost)."""
-        self._add(self._aside, model, worst, -1)
-        self._under_way -= 1
-        if not self._under_way:
-            self._aside = dict.fromkeys(
-                self._aside, 0.0
-            )  # sums of floats leave crumbs, which would block the last call
-        self._add(self._risk if at_risk else self._spent, model, spent, 1)
-        self._changed.set()
-
-    def _blocked(self, model, worst):
-        for limit in self._limits:
-            scope, unit, ceiling = limit
-            used = self._spent[scope, unit] + self._risk[scope, unit] + self._aside[scope, unit]
-            if scope in ("total", model) and used + worst[unit] > ceiling * (1 + 1e-12):
-                return limit
-        return None
-
-    def _add(self, table, model, amounts, sign):
-        for scope, unit, _ in self._limits:
-            if scope in ("total", model):
-                table[scope, unit] += sign * amounts[unit]
-
-    def _refusal(self, request, scope, unit, ceiling, needed):
-        spent, risk = self._spent[scope, unit], self._risk[scope, unit]
-        whose = "in total" if scope == "total" else f"for {scope}"
-        risky = f" and {shown(risk, unit)} for calls that ended without a reply" if risk else ""
-        return BudgetError(
-            f"the ceiling of {shown(ceiling, unit)} {whose} is reached: {shown(spent, unit)} spent{risky}, "
-            f"and the next call ({request.model}) could add {shown(needed, unit)}; every reply so far is in "
-            "the ledger, so raise "
-            "the ceiling and run again",
-            scope=scope,
-            unit=unit,
-            ceiling=ceiling,
-            spent=spent,
-            at_risk=risk,
-            needed=needed,
-        )
 
 
 def _amount(name, value, optional=False):

@@ -12,13 +12,12 @@ import math
 import random
 import re
 import time
-import uuid
 from collections import Counter
 
 import openai
 
+from compendium.asking.account import Account
 from compendium.asking.answers import Answer, Fault, GaveUp, read_body
-from compendium.asking.budget import Account
 from compendium.asking.endpoint import Endpoint
 from compendium.asking.errors import EndpointError
 from compendium.asking.names import same_model
@@ -113,9 +112,9 @@ class Client:
     # one try -----------------------------------------------------------------------------------------------
 
     async def _try(self, request, attempt, tries, stored, adapted):
-        model, worst, call = request.model, None, None
+        model, call = request.model, None
         if self.account.active:
-            worst, call = await self.account.reserve(request), uuid.uuid4().hex
+            call, worst = await self.account.reserve(request, self.endpoint.timeout)
             # Known to be under way before it is sent: a killed run must not forget what it may have to pay.
             await self._record(("open", call, model, worst))
         nothing = {"dollars": 0.0, "tokens": 0, "calls": 1}
@@ -134,26 +133,22 @@ class Client:
             await self._settle(
                 model,
                 call,
-                worst,
                 fault.spent or nothing,
                 fault.charged and not fault.spent,
                 ("fault", self.stage, model, fault.kind),
             )
             raise
-        except (GaveUp, EndpointError, _Adapted):  # refused: nothing to pay
-            await self._settle(model, call, worst, nothing, False)
+        except (GaveUp, EndpointError, _Adapted) as refused:  # nothing to pay, where the server was well
+            await self._settle(model, call, nothing, getattr(refused, "charged", False))
             raise
         except BaseException:
-            # A cancelled call may have been charged: its row stays open in the ledger.
-            if call:
-                self.account.settle(model, worst, worst, at_risk=True)
-            raise
-        await self._settle(model, call, worst, spent, False, stored(answer, seed, latency, tries, cost))
+            raise  # a cancelled call may have been charged: its rows stay open in ledger and account
+        await self._settle(model, call, spent, False, stored(answer, seed, latency, tries, cost))
         self._faults_in_a_row[model] = self._wrong_in_a_row[model] = 0
         self._last_reply[model] = time.monotonic()
         return answer
 
-    async def _settle(self, model, call, worst, spent, at_risk, *operations):
+    async def _settle(self, model, call, spent, at_risk, *operations):
         """Write what the try left (in one transaction with its reply), then free the room it held."""
         if call and at_risk:
             operations = (*operations, ("lost", call))  # its open row is its charge, at its most
@@ -163,7 +158,7 @@ class Client:
                 operations = (*operations, ("close", call))
         await self._record(*operations)
         if call:
-            self.account.settle(model, worst, worst if at_risk else spent, at_risk)
+            await self.account.settle(call, model, None if at_risk else spent)
 
     async def _post(self, request, attempt, tries, adapted):
         """(text of a 200 response's body, the seed that was sent). Raises what one call can meet."""
@@ -242,15 +237,19 @@ class Client:
             return EndpointError(f"{where}: no credit left ({text}); every reply so far is in the ledger")
         if status == 404:
             return EndpointError(f"{where} for model {model!r}: no such model or path ({text})")
+        billed = status >= 500 or status == 408  # a gateway that gives up does not stop the model behind it
         if wait is not None and wait > self.endpoint.longest_wait:
-            return EndpointError(
+            error = EndpointError(
                 f"{where} for {model} and asks to wait {wait:,.0f} s, longer than longest_wait "
                 f"({self.endpoint.longest_wait:g} s); run again then, every reply is in the ledger"
             )
+            error.charged = billed
+            return error
         if status == 429:
             return Fault("rate limited", text, wait=wait)
         if status >= 500 or status in (408, 409, 425):
-            return Fault("server error" if status >= 500 else "timeout", f"{status} {text}", wait=wait)
+            kind = "server error" if status >= 500 else "timeout"
+            return Fault(kind, f"{status} {text}", wait=wait, charged=billed)
         if re.search(r"\b(temperature|top_p)\b", text):
             return EndpointError(
                 f"{where} for {model}: it does not take these sampling parameters ({text}); set them "

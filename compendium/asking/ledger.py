@@ -12,20 +12,17 @@ import math
 import os
 import sqlite3
 import threading
-import time
+import uuid
 import zlib
 from pathlib import Path
 
 import pandas as pd
 
+from compendium.asking.budget import SPENDING
 from compendium.asking.errors import LedgerError
+from compendium.asking.locks import exclusive
 from compendium.frame.files import atomic_write
 from compendium.frame.paths import shown
-
-try:
-    import fcntl
-except ImportError:  # Windows has no flock; SQLite's own locks still keep the file whole there
-    fcntl = None
 
 VERSION = 1
 APPLICATION = 0x4C656467  # "Ledg", in the header of the file
@@ -36,7 +33,6 @@ COLUMNS = tuple(
 )
 # These differ from run to run; all else follows from the request.
 VOLATILE = ("latency", "tries", "call_id", "created")
-SPENDING = ("dollars", "tokens", "calls", "risk_dollars", "risk_tokens", "risk_calls")
 CHUNK = 500  # keys a query; SQLite takes at least 999 variables
 
 _SCHEMA = """
@@ -169,6 +165,40 @@ class Ledger:
                     entry[unit] += amount
         return scopes
 
+    @property
+    def id(self) -> str:
+        """The ledger's own name, the same wherever the file lies; of a file from before there were such: its path."""
+        found = self._read("SELECT value FROM meta WHERE name = 'id'")
+        return found[0][0] if found else str(self.path.resolve())
+
+    def charged(self) -> list:
+        """What is known to be spent: [(model, dollars, tokens, calls)]."""
+        return self._read("SELECT model, dollars, tokens, calls FROM charged ORDER BY model")
+
+    def open_calls(self) -> list:
+        """Calls that ended without a word or are under way, each at its most: [(id, model, dollars, tokens)]."""
+        return self._read("SELECT id, model, dollars, tokens FROM open_calls ORDER BY id")
+
+    def take_costs(self, shard: "Ledger") -> None:
+        """Take over what a shard's calls cost and may cost, faults included; what is taken already is not taken
+        again. Only within `writing()`."""
+        with self._speaking(), self._lock, self._db:
+            self._db.execute("BEGIN IMMEDIATE")
+            before = {
+                model: amounts
+                for model, *amounts in self._db.execute(
+                    "SELECT model, dollars, tokens, calls FROM merged WHERE shard = ?", [shard.id]
+                )
+            }
+            for model, *now in shard.charged():
+                new = [a - b for a, b in zip(now, before.get(model, (0, 0, 0)), strict=True)]
+                self._do_charge(model, dict(zip(("dollars", "tokens", "calls"), new, strict=True)))
+                self._db.execute(
+                    "INSERT OR REPLACE INTO merged VALUES (?, ?, ?, ?, ?)", [shard.id, model, *now]
+                )
+            for call in shard.open_calls():
+                self._db.execute("INSERT OR IGNORE INTO open_calls VALUES (?, ?, ?, ?, 'no reply')", call)
+
     def faults(self) -> pd.DataFrame:
         """Faults met in all runs so far: columns stage, model, kind, count."""
         rows = self._read("SELECT stage, model, kind, count FROM faults ORDER BY stage, model, kind")
@@ -295,6 +325,14 @@ class Ledger:
             )
         if not self.readonly:
             self._db.execute("PRAGMA synchronous = FULL")
+            if not self._db.execute("SELECT 1 FROM meta WHERE name = 'id'").fetchone():
+                with contextlib.suppress(sqlite3.OperationalError), self._db:  # a file that cannot be written
+                    self._db.execute("BEGIN IMMEDIATE")
+                    self._db.execute("INSERT OR IGNORE INTO meta VALUES ('id', ?)", [uuid.uuid4().hex])
+                    self._db.execute(
+                        "CREATE TABLE IF NOT EXISTS merged (shard TEXT, model TEXT, dollars REAL, tokens INTEGER, "
+                        "calls INTEGER, PRIMARY KEY (shard, model)) WITHOUT ROWID"
+                    )
 
     def _create(self):
         if self._db.execute("PRAGMA journal_mode = WAL").fetchone()[0] != "wal":
@@ -326,48 +364,6 @@ class Ledger:
         else:
             return
         raise LedgerError(f"{shown(self.path)}: {problem}") from None
-
-
-@contextlib.contextmanager
-def exclusive(path, what: str, wait: float = 0.0):
-    """Hold the lock file `path`; it frees itself when the process ends, however it ends.
-
-    Raises LedgerError where another still holds it after `wait` seconds, naming `what` and the process.
-    """
-    until = time.monotonic() + wait
-    try:
-        handle = open(path, "a+", encoding="ascii")  # noqa: SIM115 - held for as long as the lock is
-    except OSError as error:
-        raise LedgerError(
-            f"{what}: cannot be written ({error.strerror}); check the folder's permissions"
-        ) from None
-    with handle:
-        while fcntl is not None:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except OSError:
-                if time.monotonic() >= until:
-                    handle.seek(0)
-                    holder = handle.read().strip() or "unknown"
-                    raise LedgerError(
-                        f"{what} is in use by process {holder}; wait for it to end, or stop it and run again"
-                    ) from None
-                time.sleep(0.2)
-        handle.truncate(0)
-        handle.write(str(os.getpid()))
-        handle.flush()
-        yield
-
-
-def spent_in(folder) -> dict:
-    """What all ledgers (*.sqlite) of a folder record as spent and at risk: {unit in `SPENDING`: amount}."""
-    total = dict.fromkeys(SPENDING, 0)
-    for path in sorted(Path(folder).glob("*.sqlite")):
-        with Ledger(path, readonly=True) as ledger:
-            for unit, amount in ledger.spent()["total"].items():
-                total[unit] += amount
-    return total
 
 
 def _explain(error) -> str:

@@ -14,10 +14,11 @@ from types import SimpleNamespace
 
 import pandas as pd
 
+from compendium.asking.account import spent_on
 from compendium.asking.budget import check_estimate, estimate
 from compendium.asking.errors import BudgetError
-from compendium.asking.ledger import Ledger, spent_in
-from compendium.asking.sources import budget_for, ledgers_only, live_endpoint
+from compendium.asking.ledger import Ledger
+from compendium.asking.sources import account_path, budget_for, ledgers_only, live_endpoint
 from compendium.frame.chain import notebooks
 from compendium.frame.params import ParamsError, is_small, profile_params, run_folder, study_params
 from compendium.frame.paths import ACROSS, STUDIES, from_root
@@ -36,7 +37,7 @@ def estimate_study(study: str, *, smoke: bool = False, out="build/live") -> pd.D
         raise ParamsError(f"study {study} has no live stages")
     stages = planned(params, from_root(out))
     models = {request.model for requests in stages.values() for request in requests}
-    budget = budget_for(PROFILE, models, out)
+    budget = budget_for(PROFILE, models)
     expected = profile_params(PROFILE).get("expected_tokens", {})
     tokens = {model: expected.get(model, expected.get("default")) for model in models}
     with ExitStack() as opened:
@@ -58,12 +59,12 @@ def check_live(study: str, *, smoke: bool = False, out="build/live") -> None:
     endpoint = live_endpoint(PROFILE)
     endpoint.key()
     endpoint.check_proxy()
-    budget, total = budget_for(PROFILE, [], out), None
+    budget, total = budget_for(PROFILE, []), None
     for name in live_studies(study):
         frame = estimate_study(name, smoke=smoke, out=out)
         total = frame.loc[[("total", "")]] if total is None else total + frame.loc[[("total", "")]]
     if total is not None:
-        check_estimate(total, budget, spent_in(from_root(out) / "ledgers"))
+        check_estimate(total, budget, _spent(out))
 
 
 def live_studies(study: str) -> list[str]:
@@ -71,6 +72,15 @@ def live_studies(study: str) -> list[str]:
     whole = study in ("all", ACROSS)  # the chapter across takes what all others make
     asked = [name for name in STUDIES if (whole or name == study) and name != ACROSS]
     return [name for name in asked if notebooks(name, PROFILE) and _planner(name)]
+
+
+def _spent(out) -> dict:
+    """What the profile's account records, and the ledgers of `out` that it has not met."""
+    with ExitStack() as opened:
+        paths = sorted((from_root(out) / "ledgers").glob("*.sqlite"))
+        return spent_on(
+            account_path(PROFILE), [opened.enter_context(Ledger(path, readonly=True)) for path in paths]
+        )
 
 
 def _planner(study: str):
@@ -96,12 +106,12 @@ def main(arguments=None) -> int:
 
 
 def _show(study, smoke, out):
-    frame, budget = estimate_study(study, smoke=smoke, out=out), budget_for(PROFILE, [], out)
+    frame, budget = estimate_study(study, smoke=smoke, out=out), budget_for(PROFILE, [])
     print(f"{study}: what a live run would still ask\n")
     counts = dict.fromkeys(("calls", "prompt_tokens", "completion_tokens"), "{:,.0f}".format)
     print(frame.to_string(float_format="{:,.2f}".format, formatters=counts), "\n")
     print("cost: dollars, with replies as long as expected; most: dollars, if every reply ran to its limit")
-    spent = spent_in(from_root(out) / "ledgers")
+    spent = _spent(out)
     ceiling = "none" if budget.dollars is None else f"${budget.dollars:,.2f}"
     print(
         f"Ceiling (params/{PROFILE}.yaml, budget.dollars): {ceiling}; spent so far: ${spent['dollars']:,.2f}"

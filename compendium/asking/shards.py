@@ -19,9 +19,9 @@ import json
 import os
 import re
 import sys
-from collections import Counter
 from pathlib import Path
 
+from compendium.asking.account import AccountFile, account_of
 from compendium.asking.budget import Budget
 from compendium.asking.ledger import Ledger
 from compendium.frame.files import write_text_atomic
@@ -30,7 +30,6 @@ from compendium.frame.paths import ROOT, shown
 BATCH = 500  # replies a transaction
 WAIT = 600  # seconds for a ledger that another notebook of the study is writing to
 NO_STAGE = "the notebook has no such stage"
-UNITS = ("dollars", "tokens", "calls")
 NAME = re.compile(r"(?P<ledger>.+?)--(?P<stage>.+)--(?P<shard>\d+)\.sqlite")
 
 
@@ -76,8 +75,8 @@ def ask_share(
     """What `run_stage` would ask of this shard's requests, into a ledger of the shard's own; returns its
     StageResult.
 
-    Requests that `ledger` answers already are left out. The shard's ceiling is its share of what `budget`
-    leaves.
+    Requests that `ledger` answers already are left out. All shards draw on one account: that of `budget`, else the
+    one beside `ledger`.
     """
     from compendium.asking.stage import run_stage
 
@@ -85,8 +84,12 @@ def ask_share(
     known = ledger.have({request.digest for request in mine})
     mine = [request for request in mine if request.digest not in known]
     with Ledger(folder / f"{ledger.path.stem}--{_word(label)}--{shard.index}.sqlite") as own:
-        share = None if budget is None else _share(budget, ledger, own, shard)
-        return run_stage(mine, endpoint, own, budget=share, label=label, **options)
+        if budget is not None:
+            budget = dataclasses.replace(budget, account=account_of(budget, ledger.path))
+            # before a merge adds to it what is counted already
+            with AccountFile(budget.account) as account:
+                account.meet(ledger)
+        return run_stage(mine, endpoint, own, budget=budget, label=label, **options)
 
 
 def merge(folder: Path, ledgers: Path) -> int:
@@ -104,16 +107,14 @@ def merge(folder: Path, ledgers: Path) -> int:
             )
         study = Ledger(ledgers / f"{found['ledger']}.sqlite", wait=WAIT)
         with Ledger(path) as shard, study as whole, whole.writing():
-            new += _copy(shard, whole, path.stem)
+            new += _copy(shard, whole)
         for ending in ("", "-wal", "-shm", ".lock"):
             path.with_name(path.name + ending).unlink(missing_ok=True)
     return new
 
 
-def _copy(shard: Ledger, whole: Ledger, name: str) -> int:
-    """The shard's replies that `whole` lacks, with what they cost, a batch a transaction; then its calls at
-    risk.
-    """
+def _copy(shard: Ledger, whole: Ledger) -> int:
+    """The shard's replies that `whole` lacks, a batch a transaction; then what all its calls cost and may cost."""
     new, batch = 0, []
     for row in shard.rows():
         batch.append(row)
@@ -121,13 +122,7 @@ def _copy(shard: Ledger, whole: Ledger, name: str) -> int:
             new += _copy_batch(shard, whole, batch)
             batch = []
     new += _copy_batch(shard, whole, batch)
-    for model, entry in shard.spent().items():
-        if (
-            model != "total" and entry["risk_calls"]
-        ):  # the same name each time: a repeated merge counts it once
-            call = f"{name}:{model}"
-            at_risk = {unit: entry[f"risk_{unit}"] for unit in UNITS}
-            whole.commit([("close", call), ("open", call, model, at_risk), ("lost", call)])
+    whole.take_costs(shard)
     return new
 
 
@@ -135,49 +130,10 @@ def _copy_batch(shard: Ledger, whole: Ledger, rows) -> int:
     stored = whole.lookup({row["request"] for row in rows})
     held = {(request, row["attempt"]) for request, found in stored.items() for row in found}
     fresh = [row for row in rows if (row["request"], row["attempt"]) not in held]
-    operations = []
-    for row in fresh:
-        operations.append(("reply", row, shard.content(row["request"])))
-        amounts = {
-            "dollars": row["cost"] or 0.0,
-            "calls": row["tries"] or 1,
-            "tokens": (row["prompt_tokens"] or 0) + (row["completion_tokens"] or 0),
-        }
-        operations.append(("charge", row["model"], amounts))
+    operations = [("reply", row, shard.content(row["request"])) for row in fresh]
     if operations:
         whole.commit(operations)
     return len(fresh)
-
-
-def _share(budget: Budget, ledger: Ledger, own: Ledger, shard: Shard) -> Budget:
-    """This shard's part of what is left under the ceilings, on top of what it has spent itself.
-
-    Shards run at the same time and cannot ask each other; an even part each keeps the sum below the ceiling.
-    """
-    spent, before = Counter(), _spent(own)
-    for path in {ledger.path, *(Path(budget.beside).glob("*.sqlite") if budget.beside is not None else ())}:
-        with Ledger(path, readonly=True) as known:
-            spent.update(_spent(known))
-    ceilings = {}
-    for unit in UNITS:
-        ceiling = getattr(budget, unit)
-        if ceiling is not None:
-            left = max(0.0, ceiling - spent[unit]) / shard.count
-            ceilings[unit] = before[unit] + (left if unit == "dollars" else int(left))
-    each = {
-        model: {
-            unit: (value / shard.count if unit == "dollars" else value // shard.count)
-            for unit, value in limits.items()
-        }
-        for model, limits in budget.per_model.items()
-    }
-    return dataclasses.replace(budget, **ceilings, per_model=each, beside=None)
-
-
-def _spent(ledger: Ledger) -> Counter:
-    """What a ledger records as spent, and what its calls without a reply may still cost."""
-    total = ledger.spent()["total"]
-    return Counter({unit: total[unit] + total[f"risk_{unit}"] for unit in UNITS})
 
 
 def run_notebook(notebook: Path, values: dict, folder: Path, shard: Shard, stage: int = 1) -> bool:

@@ -2,6 +2,7 @@
 
 import os
 from contextlib import contextmanager
+from pathlib import Path
 
 from compendium.asking.budget import Budget
 from compendium.asking.endpoint import Endpoint
@@ -10,6 +11,7 @@ from compendium.frame.params import LEDGERS_ONLY, ParamsError, profile_params
 from compendium.frame.paths import PARAMS, from_root, shown
 
 SOURCES = ("simulated", "archive", "endpoint")
+ACCOUNTS = "COMPENDIUM_ACCOUNTS"  # the folder of the accounts, where it is not the project's own
 URL_VARIABLE = "COMPENDIUM_BASE_URL"
 CEILINGS = ("dollars", "tokens", "calls", "per_model", "default_max_tokens")
 NO_CEILING = "none"  # what `budget: dollars:` says where a live run shall have no ceiling in dollars
@@ -66,8 +68,13 @@ def live_endpoint(profile: str) -> Endpoint:
         raise ParamsError(f"{file}: endpoint: {error}") from None
 
 
-def budget_for(profile: str, models, out) -> Budget | None:
-    """A live profile's ceilings and prices, counted over every ledger of the run; None for other profiles.
+def account_path(profile: str) -> Path:
+    """The one account of a profile on this machine: accounts/<profile>.sqlite, or below COMPENDIUM_ACCOUNTS."""
+    return from_root(os.environ.get(ACCOUNTS) or "accounts") / f"{profile}.sqlite"
+
+
+def budget_for(profile: str, models) -> Budget | None:
+    """A live profile's ceilings and prices, counted on its one account; None for other profiles.
 
     A model without a price of its own gets `prices: default`. Raises ParamsError for an unknown key, a price or
     ceiling that is no number of at least 0, and a live profile without a ceiling in dollars: whoever wants none
@@ -91,6 +98,6 @@ def budget_for(profile: str, models, out) -> Budget | None:
     for model in models if default is not None else ():
         prices.setdefault(model, default)
     try:
-        return Budget(**ceilings, prices=prices, beside=from_root(out) / "ledgers")
+        return Budget(**ceilings, prices=prices, account=account_path(profile))
     except BudgetError as error:
         raise ParamsError(f"{file}: {error}") from None

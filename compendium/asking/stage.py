@@ -9,15 +9,15 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Sequence
-from pathlib import Path
 
 from tqdm import tqdm
 
+from compendium.asking.account import Account, account_of, spent_on
 from compendium.asking.answers import GaveUp
-from compendium.asking.budget import Account, Budget, check_estimate, estimate
+from compendium.asking.budget import Budget, check_estimate, estimate
 from compendium.asking.endpoint import Endpoint
 from compendium.asking.errors import BudgetError, EndpointError, LedgerError
-from compendium.asking.ledger import Ledger, exclusive
+from compendium.asking.ledger import Ledger
 from compendium.asking.report import StageReport
 from compendium.asking.request import Request
 from compendium.asking.results import DIGEST, Replies, StageResult, final_reply, verdict
@@ -62,16 +62,10 @@ def run_stage(
     if preflight:
         requests = list(requests)
         table = estimate({label: requests}, budget.prices, ledger=ledger)
-        check_estimate(table, budget, _spent(ledger, budget)["total"])
+        check_estimate(table, budget, spent_on(account_of(budget, ledger.path), [ledger]))
     stage = _Stage(requests, endpoint, ledger, parse, retries_on_invalid, budget, label)
     show = progress and sys.stderr is not None and sys.stderr.isatty()
     with contextlib.ExitStack() as held:
-        if budget.beside is not None:
-            folder = Path(budget.beside)
-            folder.mkdir(parents=True, exist_ok=True)
-            held.enter_context(
-                exclusive(folder / "budget.lock", f"the budget of {folder.name}", wait=math.inf)
-            )
         if not ledger.readonly:
             held.enter_context(ledger.writing("loopback" if endpoint.loopback else "remote"))
         stage.bar = held.enter_context(
@@ -137,13 +131,14 @@ class _Stage:
         from compendium.asking.client import Client  # brings the openai package, which only a run needs
 
         start = time.monotonic()
-        account = Account(self.budget, _spent(self.ledger, self.budget))
+        account = Account(self.budget, self.ledger)
         async with GroupWriter(self.ledger) as writer:
             client = Client(self.endpoint, account, writer.write, self.report.label)
             try:
                 await asyncio.gather(*[self._work(client) for _ in range(self.endpoint.concurrency)])
             finally:
                 await client.close()
+                account.close()
                 self._finish_report(client, time.monotonic() - start)
         if client.stopping is not None:
             if isinstance(client.stopping, (BudgetError, EndpointError)):
@@ -307,18 +302,6 @@ def _checked(request, place) -> Request:
     if not isinstance(request, Request):
         raise TypeError(f"requests should be Request objects; number {place} is a {type(request).__name__}")
     return request
-
-
-def _spent(ledger, budget) -> dict:
-    """{scope: {unit: amount}} of what the ledger and those beside it record as spent and at risk."""
-    scopes = {"total": Counter()}
-    paths = sorted(Path(budget.beside).glob("*.sqlite")) if budget.beside is not None else []
-    others = [path for path in paths if path.resolve() != ledger.path.resolve()]
-    with contextlib.ExitStack() as opened:
-        for each in [ledger, *(opened.enter_context(Ledger(path, readonly=True)) for path in others)]:
-            for scope, amounts in each.spent().items():
-                scopes.setdefault(scope, Counter()).update(amounts)
-    return scopes
 
 
 def _in_a_loop(run):

@@ -28,7 +28,7 @@ def asking(study: str, models, *, source: str, profile: str, out, ledger: str | 
     """
     frozen = source == "endpoint" and ledgers_only()
     with endpoint_for(check_source(source), study, profile) as endpoint:
-        budget = budget_for(profile, models, out)
+        budget = budget_for(profile, models)
         with Ledger(
             from_root(out) / "ledgers" / f"{ledger or study}.sqlite", readonly=frozen, wait=WAIT
         ) as kept:

@@ -1,11 +1,10 @@
 """Prices, estimates and ceilings."""
 
-import asyncio
 import math
 
 import pytest
 
-from compendium.asking.budget import Account, Budget, check_estimate, estimate, prompt_token_bound
+from compendium.asking.budget import Budget, check_estimate, estimate, prompt_token_bound
 from compendium.asking.errors import BudgetError
 from compendium.asking.request import Request
 
@@ -103,51 +102,3 @@ def test_a_ceiling_needs_a_price_and_a_bound():
     assert Budget(tokens=1000, default_max_tokens=70).worst(asked(max_tokens=None))["tokens"] > 70
     assert math.isnan(Budget(tokens=1000, prices=PRICES).worst(asked(model="other"))["dollars"])
     assert Budget(per_model={"m": {"dollars": 1}}).worst(asked(model="other", max_tokens=None))["calls"] == 1
-
-
-def test_room_is_set_aside_and_freed():
-    async def play():
-        account = Account(Budget(calls=2), {})
-        first = await account.reserve(asked())
-        await account.reserve(asked())
-        waiting = asyncio.create_task(account.reserve(asked()))
-        await asyncio.sleep(0.01)
-        assert not waiting.done()  # both calls may still turn out not to count
-        account.settle("m", first, {"dollars": 0.0, "tokens": 0, "calls": 0})
-        third = await asyncio.wait_for(waiting, 1)
-        account.settle("m", third, {"dollars": 0.0, "tokens": 0, "calls": 1})
-        account.settle("m", third, {"dollars": 0.0, "tokens": 0, "calls": 1})
-        with pytest.raises(BudgetError) as refused:
-            await account.reserve(asked())
-        return refused.value
-
-    error = asyncio.run(play())
-    assert (error.scope, error.unit, error.ceiling, error.spent, error.needed) == ("total", "calls", 2, 2, 1)
-    assert "ceiling of 2 calls in total is reached: 2 calls spent" in str(error)
-
-
-def test_ceilings_by_model_and_what_was_spent_before():
-    async def play(spent):
-        account = Account(Budget(per_model={"m": {"calls": 3}}), spent)
-        await account.reserve(asked(model="n"))
-        await account.reserve(asked())
-        await account.reserve(asked())
-
-    words = "for m is reached: 2 calls spent and 1 calls for calls that ended without"
-    with pytest.raises(BudgetError, match=words):
-        asyncio.run(play({"m": {"calls": 2, "risk_calls": 1}}))
-    asyncio.run(play({"m": {"calls": 1}, "n": {"calls": 99}}))
-
-
-def test_crumbs_of_floats_do_not_block_the_last_call():
-    budget = Budget(dollars=0.3, prices={"m": {"input": 0.0, "output": 1000.0}})
-
-    async def play():
-        account = Account(budget, {})
-        for _ in range(3):  # three times ten cents
-            worst = await account.reserve(asked())
-            account.settle("m", worst, worst)
-        with pytest.raises(BudgetError):
-            await asyncio.wait_for(account.reserve(asked()), 1)
-
-    asyncio.run(play())

@@ -8,8 +8,10 @@ import threading
 
 import pytest
 
+from compendium.asking.account import spent_on
+from compendium.asking.budget import SPENDING
 from compendium.asking.errors import LedgerError
-from compendium.asking.ledger import COLUMNS, SPENDING, Ledger, spent_in
+from compendium.asking.ledger import COLUMNS, Ledger
 from compendium.asking.request import Request
 from compendium.frame.paths import ROOT
 
@@ -117,7 +119,8 @@ def test_what_was_spent(tmp_path):
     assert Ledger(folder / "a.sqlite").faults().to_dict("records") == [
         {"stage": "s", "model": "m", "kind": "timeout", "count": 2}
     ]
-    assert spent_in(folder) == {unit: 2 * amount for unit, amount in once.items()}
+    both = [Ledger(folder / f"{name}.sqlite") for name in ("a", "b")]
+    assert spent_on(tmp_path / "none", both) == {unit: 2 * amount for unit, amount in once.items()}
 
 
 HOLD = """

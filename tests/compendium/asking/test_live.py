@@ -167,7 +167,7 @@ def test_a_live_profile_that_cannot_be(profile, tmp_path, old, new, message):
 
 def test_no_ceiling_where_the_word_none_says_so(profile, tmp_path):
     profile.write_text(profile.read_text().replace("dollars: 25.0", "dollars: none"))
-    assert budget_for("live", ["a/b"], tmp_path).dollars is None
+    assert budget_for("live", ["a/b"]).dollars is None
     check_live("alienbench", out=tmp_path)
 
 
@@ -198,9 +198,9 @@ def test_the_url_may_come_from_the_environment(profile, monkeypatch):
 
 
 def test_models_without_a_price_of_their_own_get_the_default(profile):
-    budget = budget_for("live", ["a/b"], "build/live")
+    budget = budget_for("live", ["a/b"])
     assert budget.prices["a/b"] == {"input": 5.0, "output": 25.0} and budget.dollars == 25.0
-    assert budget_for("demo", ["a/b"], "build/demo") is None
+    assert budget_for("demo", ["a/b"]) is None
 
 
 def test_a_study_without_live_stages_says_so(profile, tmp_path, monkeypatch):

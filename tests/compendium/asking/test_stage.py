@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from compendium.asking.account import spent_on
 from compendium.asking.answers import FAULTS
 from compendium.asking.budget import Budget
 from compendium.asking.endpoint import Endpoint
@@ -294,21 +295,52 @@ def test_faults_that_may_be_charged_count_at_their_most(tmp_path):
             run(server, tmp_path / "l", bounded(), budget=Budget(calls=30))
         assert len(server.log) == 30
         assert error.value.spent + error.value.at_risk == 30
-    with Loopback(lambda body, tries: (500, {}, b"") if tries == 0 else paid(body)) as server:
-        cost = 60 * (20 + 2 * 50) / 1e6
-        worst = Budget(dollars=1, prices=PRICES).worst(bounded()[0])["dollars"]
-        run(
-            server, tmp_path / "m", bounded(), budget=Budget(dollars=cost + worst, prices=PRICES)
-        )  # errors are free
 
 
-def test_what_lies_beside_counts(tmp_path):
-    folder = tmp_path / "ledgers"
+@pytest.mark.parametrize(
+    "status, at_risk", [(500, 1), (502, 1), (503, 1), (504, 1), (408, 1), (429, 0), (409, 0)]
+)
+def test_a_gateway_that_gives_up_may_be_charged_for(status, at_risk, tmp_path):
+    with Loopback(lambda body, tries: (status, {}, b"") if tries == 0 else paid(body)) as server:
+        budget = Budget(dollars=1, prices=PRICES, account=tmp_path / "account")
+        run(server, tmp_path / "l", bounded(1), budget=budget)
+    assert spent_on(budget.account)["risk_calls"] == at_risk
+    worst = budget.worst(bounded(1)[0])
+    assert spent_on(budget.account)["risk_dollars"] == pytest.approx(at_risk * worst["dollars"])
+
+
+def test_ledgers_of_any_folder_draw_on_one_account(tmp_path):
+    budget = Budget(calls=25, account=tmp_path / "accounts" / "live.sqlite")
     with Loopback(paid) as server:
-        run(server, folder / "one.sqlite", bounded(20), budget=Budget(calls=25, beside=folder))
+        run(server, tmp_path / "one" / "l", bounded(20), budget=budget)
         with pytest.raises(BudgetError, match="20 calls spent|25 calls spent"):
-            run(server, folder / "two.sqlite", bounded(21)[1:][::-1], budget=Budget(calls=25, beside=folder))
+            run(server, tmp_path / "two" / "l", bounded(21)[1:][::-1], budget=budget)
     assert len(server.log) == 25
+
+
+def test_an_account_takes_a_ledger_over_once(tmp_path):
+    """What was spent without it, what it lost, and what it knows already."""
+    budget = Budget(calls=25, account=tmp_path / "account")
+    with Loopback(paid) as server:
+        run(server, tmp_path / "l", bounded(10), budget=Budget(prices=PRICES))
+        assert spent_on(budget.account, [Ledger(tmp_path / "l")])["calls"] == 10
+        for _ in range(2):
+            run(server, tmp_path / "l", bounded(12), budget=budget)
+            assert spent_on(budget.account, [Ledger(tmp_path / "l")])["calls"] == 12
+        budget.account.unlink()
+        with pytest.raises(BudgetError, match="25 calls spent"):
+            run(server, tmp_path / "l", bounded(), budget=budget)
+    assert len(server.log) == 25
+
+
+def test_an_account_that_cannot_be_used_stops_before_anything_is_asked(tmp_path):
+    (tmp_path / "account").write_text("no database at all, and long enough to be taken for one" * 30)
+    with (
+        Loopback(paid) as server,
+        pytest.raises(LedgerError, match="account: the account of what is spent cannot be used"),
+    ):
+        run(server, tmp_path / "l", bounded(1), budget=Budget(calls=2, account=tmp_path / "account"))
+    assert server.log == []
 
 
 def test_not_started_above_the_ceiling_or_without_a_price(tmp_path):
