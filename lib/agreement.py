@@ -10,7 +10,7 @@ of ratings once, and each bootstrap replicate is a vector of counts over the pat
 
 import numpy as np
 
-from lib.numeric import check_replicates, chunk_sizes
+from lib.numeric import check_replicates, chunk_sizes, floats, levels
 from lib.resampling import Interval, bootstrap_counts, percentile_interval
 
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
@@ -64,7 +64,7 @@ def cohen_kappa(first, second, weights: str | None = None) -> float:
     NaN where it is undefined: no complete pair, or both raters give one and the same value throughout.
     Raises ValueError for samples of different shapes or unknown weights.
     """
-    first, second = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+    first, second = floats(first), floats(second)
     if first.ndim != 1 or first.shape != second.shape:
         raise ValueError(f"kappa compares two raters on one set of units: {first.shape}, {second.shape}")
     if weights not in (None, "linear", "quadratic"):
@@ -73,7 +73,7 @@ def cohen_kappa(first, second, weights: str | None = None) -> float:
     first, second = first[complete], second[complete]
     if not len(first):
         return np.nan
-    values, codes = np.unique(np.concatenate([first, second]), return_inverse=True)
+    values, codes = levels(np.concatenate([first, second]))
     table = np.zeros((len(values), len(values)))
     np.add.at(table, (codes[: len(first)], codes[len(first) :]), 1)
     distance = np.abs(values[:, np.newaxis] - values)
@@ -100,7 +100,7 @@ def _plain(values):
 
 def _over_batch(ratings, level, estimate) -> np.ndarray:
     """Stack estimate(patterns) over the leading axes: result[..., field]."""
-    ratings = np.asarray(ratings, dtype=float)
+    ratings = floats(ratings, finite=True)
     if ratings.ndim < 2:
         raise ValueError(f"ratings need the axes [..., rater, unit], got shape {ratings.shape}")
     if level not in LEVELS:
@@ -122,7 +122,7 @@ class _Patterns:
         self.level = level
         observed = ~np.isnan(ratings)
         ratings, observed = ratings[:, observed.sum(axis=0) >= 2], observed[:, observed.sum(axis=0) >= 2]
-        self.values, found = np.unique(ratings[observed], return_inverse=True)
+        self.values, found = levels(ratings[observed])
         codes = np.full(ratings.shape, -1)
         codes[observed] = found
         codes = np.sort(codes, axis=0).T

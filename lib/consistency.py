@@ -56,7 +56,12 @@ def pair_moments(scores, atom_of, n_atoms: int, weights=None) -> np.ndarray:
     # sums of squares of centred scores keep their digits; a constant taken from both vectors changes no
     # correlation
     middle = np.nanmean(scores) if np.isfinite(scores).any() else 0.0
-    x, y = scores[first] - middle, scores[second] - middle
+    # and so does a common stretch; a power of two changes no digit
+    reach = np.nanmax(np.abs(scores - middle)) if np.isfinite(scores).any() else 0.0
+    flat = reach <= 1e-12 * abs(middle)
+    unit = 1.0 if flat else 2.0 ** np.floor(np.log2(reach))
+    x, y = (scores[first] - middle) / unit, (scores[second] - middle) / unit
+    x, y = (np.where(np.isnan(side), np.nan, 0.0) if flat else side for side in (x, y))
     both = ~np.isnan(x) & ~np.isnan(y)
     x, y = np.where(both, x, 0.0), np.where(both, y, 0.0)
     terms = np.stack([both.astype(float), x, y, x * x, y * y, x * y])

@@ -6,15 +6,19 @@ Hochberg (1995); Shrout and Fleiss (1979), case 1, with Donner's (1986) mean gro
 a mean of ratings.
 """
 
+import math
+from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
+from lib.numeric import average_ranks, centred_ranks, floats
 from lib.ranks import bonferroni, checked_p, holm, kendall_tau_b, spearman
 from lib.resampling import bootstrap_weights, percentile_interval
 
+EXACT_UNITS = 8  # up to so many units the p of rho is that of all their orders
 METHODS = ("spearman", "kendall")
 ADJUSTMENTS = ("none", "bonferroni", "holm", "fdr_bh")
 MARKS = ((0.001, "‡"), (0.01, "†"), (0.05, "*"))
@@ -42,9 +46,10 @@ class Reliability(NamedTuple):
 def correlation_matrix(first: pd.DataFrame, second: pd.DataFrame, method: str = "spearman") -> Correlations:
     """Correlate every column of `first` with every column of `second` over the units both have (same index).
 
-    Pairs with a missing member are left out. A constant column gives no correlation: NaN, never 0. p is
-    two-sided: for rho by the t distribution with n - 2 degrees of freedom, for tau-b as
-    scipy.stats.kendalltau. Raises ValueError for an unknown method or frames without a unit in common.
+    Pairs with a missing member are left out. A constant column gives no correlation: NaN, never 0. p is two-sided:
+    for rho exact (all orders of the ranks) with at most 8 units or in perfect order, else by the t distribution
+    with n - 2 degrees of freedom; for tau-b as scipy.stats.kendalltau. Raises ValueError for an unknown method or
+    frames without a unit in common.
     """
     if method not in METHODS:
         raise ValueError(f"unknown method {method!r}: use one of {', '.join(METHODS)}")
@@ -64,7 +69,7 @@ def correlate(first, second, method: str = "spearman") -> tuple[float, float, in
     """(coefficient, two-sided p, pairs) of first[unit] and second[unit]; NaN, NaN where either is
     constant.
     """
-    first, second = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+    first, second = floats(first), floats(second)
     seen = ~(np.isnan(first) | np.isnan(second))
     first, second, n = first[seen], second[seen], int(seen.sum())
     if n < 3:
@@ -73,11 +78,23 @@ def correlate(first, second, method: str = "spearman") -> tuple[float, float, in
     if np.isnan(value):
         return np.nan, np.nan, n
     if method == "kendall":
-        return value, float(stats.kendalltau(first, second).pvalue), n
-    if abs(value) >= 1:
-        return value, 0.0, n
+        return value, float(stats.kendalltau(average_ranks(first), average_ranks(second)).pvalue), n
+    if n <= EXACT_UNITS or abs(value) >= 1:
+        return value, _exact_p(first, second, value), n
     t = value * np.sqrt((n - 2) / ((1 - value) * (1 + value)))
     return value, float(2 * stats.t.sf(abs(t), n - 2)), n
+
+
+def _exact_p(first, second, value) -> float:
+    """The share of orders of `second` with a |rho| at least as large; ranks with their ties."""
+    n = len(first)
+    a, b = centred_ranks(first), centred_ranks(second)
+    if n <= EXACT_UNITS:
+        sums = np.abs(b[np.array(list(permutations(range(n))))] @ a)
+        return float(np.mean(sums >= abs(a @ b)))  # whole numbers: exact
+    # in perfect order: the orders that only exchange equal ranks, both ways if the ties are the same from either end
+    alike = math.prod(math.factorial(count) for count in np.unique(b, return_counts=True)[1])
+    return min(1.0, (1 + np.array_equal(np.sort(b), np.sort(-b))) * alike / math.factorial(n))
 
 
 def benjamini_hochberg(p) -> np.ndarray:
@@ -132,14 +149,13 @@ def rater_reliability(groups) -> Reliability:
     """How reliable are means over few and unequally many ratings: ICC(1, 1) and ICC(1, k) of
     groups[unit][rating].
 
-    Variances by one-way analysis of variance; k of ICC(1, k) is the harmonic mean of the numbers of ratings,
-    so that `mean` is the share of the variance between observed unit means that is not noise. A unit with one
-    rating says nothing about noise, but counts for the spread between units. A negative between-variance is
-    0. Raises ValueError where no unit has two ratings.
+    Variances by one-way analysis of variance; k of ICC(1, k) is the harmonic mean of the numbers of ratings, so
+    that `mean` is the share of the variance between observed unit means that is not noise. A missing rating is left
+    out, and with it a unit that keeps fewer than two, as alpha does; a unit that was rated once says nothing about
+    noise, but counts for the spread between units. A negative between-variance is 0. Raises ValueError where no
+    unit has two ratings.
     """
-    sizes = np.array([len(group) for group in groups], dtype=float)
-    sums = np.array([np.sum(group) for group in groups], dtype=float)
-    squares = np.array([np.sum(np.square(group)) for group in groups], dtype=float)
+    sizes, sums, squares = _rated(groups)
     return _reliability(sizes, sums, squares, np.ones((1, len(sizes))))[0]
 
 
@@ -147,9 +163,7 @@ def reliability_interval(groups, *, B: int, rng: np.random.Generator, confidence
     """{"single", "mean"}: percentile intervals of the two reliabilities; units are resampled with their
     ratings.
     """
-    sizes = np.array([len(group) for group in groups], dtype=float)
-    sums = np.array([np.sum(group) for group in groups], dtype=float)
-    squares = np.array([np.sum(np.square(group)) for group in groups], dtype=float)
+    sizes, sums, squares = _rated(groups)
     estimate = _reliability(sizes, sums, squares, np.ones((1, len(sizes))))[0]
     single, mean = _components(sizes, sums, squares, bootstrap_weights(len(sizes), B, rng))[:2]
     return {
@@ -174,6 +188,19 @@ def ceiling(reliability) -> float | np.ndarray:
     reliability).
     """
     return np.sqrt(np.clip(np.asarray(reliability, dtype=float), 0.0, None))[()]
+
+
+def _rated(groups):
+    """(sizes, sums, sums of squares) of each unit's ratings, missing ones left out."""
+    kept = []
+    for group in groups:
+        group = floats(group, finite=True)
+        seen = group[~np.isnan(group)]
+        if len(seen) >= 2 or (len(seen) and len(seen) == len(group)):
+            kept.append(seen)
+    return tuple(
+        np.array([part(seen) for seen in kept], dtype=float) for part in (len, np.sum, lambda x: np.sum(x**2))
+    )
 
 
 def _reliability(sizes, sums, squares, weights) -> list[Reliability]:

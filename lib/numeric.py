@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import numpy as np
+import pandas as pd
 
 # Two numbers closer than this (relative to the larger) are one number written twice: the same features summed
 # in another order differ by about 1e-15, and no instrument in these studies resolves 1e-12.
@@ -11,6 +12,49 @@ TIE_RTOL = 1e-12
 # Cells of the widest working array that one chunk of replicates may fill (8 MiB of float64). It bounds memory
 # only: results are the same for every value.
 CHUNK_CELLS = 1 << 20
+
+
+def floats(values, *, finite: bool = False) -> np.ndarray:
+    """`values` as floats, missing as NaN: pandas' NA (Int64, boolean, string) and None are taken as such.
+
+    finite: raise ValueError for an infinite value, which no mean or resample can hold.
+
+    >>> floats(pd.array([1, None, 3], dtype="Int64"))
+    array([ 1., nan,  3.])
+    """
+    found = np.asarray(values)
+    if found.dtype.kind not in "fiub":
+        found = np.where(pd.isna(found), np.nan, found) if found.dtype == object else found
+    found = found.astype(float)
+    if finite and np.isinf(found).any():
+        raise ValueError("a value is infinite: it should be a finite number, or NaN where it is missing")
+    return found
+
+
+def near(first, second) -> np.ndarray:
+    """Whether numbers are one number but for rounding: within TIE_RTOL of the larger. NaN is near nothing.
+
+    >>> near([0.1 + 0.2, 1.0], [0.3, 1.1])
+    array([ True, False])
+    """
+    first, second = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+    scale = np.maximum(np.abs(first), np.abs(second))
+    with np.errstate(invalid="ignore"):
+        return (first == second) | ((np.abs(first - second) <= TIE_RTOL * scale) & np.isfinite(scale))
+
+
+def levels(values) -> tuple[np.ndarray, np.ndarray]:
+    """(levels, codes): the distinct values in rising order and which of them each value is, near ones as one.
+
+    As numpy.unique with its inverse, for values without NaN.
+
+    >>> levels([0.3, 1.0, 0.1 + 0.2])[1]
+    array([0, 1, 0])
+    """
+    found, codes = np.unique(np.asarray(values, dtype=float), return_inverse=True)
+    opens = np.ones(len(found), dtype=bool)
+    opens[1:] = ~near(found[1:], found[:-1])
+    return found[opens], (np.cumsum(opens) - 1)[codes].reshape(np.shape(values))
 
 
 def chunk_sizes(total: int, width: int) -> Iterator[int]:
@@ -60,9 +104,8 @@ def minimum_ranks(values) -> np.ndarray:
 
 
 def _ranks(values, average: bool) -> np.ndarray:
-    values = np.asarray(values)
-    exact = values.dtype.kind in "iub"
-    values = values.astype(float)
+    exact = np.asarray(values).dtype.kind in "iub"
+    values = floats(values)
     if values.ndim == 0:
         raise ValueError("ranks need at least one axis")
     n = values.shape[-1]
@@ -71,10 +114,7 @@ def _ranks(values, average: bool) -> np.ndarray:
     order = np.argsort(values, axis=-1, kind="stable")
     ordered = np.take_along_axis(values, order, axis=-1)
     low, high = ordered[..., :-1], ordered[..., 1:]
-    with np.errstate(invalid="ignore"):
-        scale = np.maximum(np.abs(low), np.abs(high))
-        near = (high - low <= TIE_RTOL * scale) & np.isfinite(scale) & (not exact)
-        tied = (high == low) | near
+    tied = (high == low) if exact else near(low, high)
     position = np.broadcast_to(np.arange(n), values.shape)
     opens = np.ones(values.shape, dtype=bool)
     opens[..., 1:] = ~tied

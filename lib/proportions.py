@@ -11,8 +11,10 @@ def wilson_interval(successes, n, confidence: float = 0.95):
     """Score interval of a proportion (Wilson 1927): (lo, hi), in the shape `successes` and `n` broadcast to.
 
     Unlike the Wald interval it stays in [0, 1] and has width where all or none succeed. NaN where n is 0.
-    Raises ValueError for successes outside 0 ... n.
+    Raises ValueError for successes outside 0 ... n and a confidence outside (0, 1).
     """
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must lie between 0 and 1, got {confidence!r}")
     successes, n = np.broadcast_arrays(np.asarray(successes, float), np.asarray(n, float))
     if (successes < 0).any() or (successes > n).any():
         raise ValueError("successes should lie between 0 and n")

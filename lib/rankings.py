@@ -5,11 +5,14 @@ Tibshirani (1993) for the bootstrap; Holm (1979); Mann and Whitney (1947) for th
 scores[unit, entrant], NaN where an entrant has no such unit; the highest score ranks first.
 """
 
+from itertools import combinations
+
 import numpy as np
 import pandas as pd
 
 from lib import spectral
-from lib.numeric import check_replicates
+from lib.numeric import check_replicates, floats, near
+from lib.paired import paired_difference
 from lib.ranks import holm, ranks
 from lib.resampling import bootstrap_weights, percentile_interval
 
@@ -22,7 +25,7 @@ def mean_replicates(scores, *, paired: bool, B: int, rng: np.random.Generator, s
     each are drawn as there are. Raises ValueError for an entrant without any unit, a bad B or rng.
     """
     check_replicates(B, rng)
-    scores = np.asarray(scores, dtype=float)
+    scores = floats(scores, finite=True)
     seen = ~np.isnan(scores)
     if not seen.any(axis=0).all():
         raise ValueError(f"entrant {int(np.flatnonzero(~seen.any(axis=0))[0])} has no score at all")
@@ -46,8 +49,8 @@ def mean_replicates(scores, *, paired: bool, B: int, rng: np.random.Generator, s
 def pair_p(replicates) -> np.ndarray:
     """p[i, j] that entrants i and j are equal, two-sided, from replicates[b, entrant] (NaN on the diagonal).
 
-    As `lib.resampling.paired_bootstrap`: twice the smaller tail of the differences at zero, each tail as
-    (1 + count) / (B + 1); replicates in which one of the two is undefined are left out.
+    Twice the smaller tail of the differences at zero, each tail as (1 + count) / (B + 1); replicates in which one of
+    the two is undefined are left out. Far too small for few units: paired ones have `paired_p`.
     """
     replicates = np.asarray(replicates, dtype=float)
     first, second = replicates[:, :, None], replicates[:, None, :]
@@ -58,14 +61,31 @@ def pair_p(replicates) -> np.ndarray:
     return p
 
 
-def rank_table(estimates: pd.Series, replicates) -> pd.DataFrame:
+def paired_p(scores, *, B: int, rng: np.random.Generator) -> np.ndarray:
+    """p[i, j] that entrants i and j are equal, by `lib.paired.paired_difference` over the units both have; NaN where
+    they share fewer than two. scores[unit, entrant].
+
+    >>> paired_p([[1, 2], [0, 2], [3, 4]], B=100, rng=np.random.default_rng(1))
+    array([[ nan, 0.25],
+           [0.25,  nan]])
+    """
+    scores = floats(scores, finite=True)
+    p = np.full((scores.shape[1],) * 2, np.nan)
+    for i, j in combinations(range(scores.shape[1]), 2):
+        both = scores[~np.isnan(scores[:, [i, j]]).any(axis=1)][:, [i, j]]
+        if len(both):
+            p[i, j] = p[j, i] = paired_difference(*both.T, B=B, rng=rng).p
+    return p
+
+
+def rank_table(estimates: pd.Series, replicates, p=None) -> pd.DataFrame:
     """What the replicates say of a ranking: a row an entrant, best first.
 
     Columns: estimate, lo, hi (95 %, percentile); rank (1 = best, ties share the better), rank_lo, rank_hi (95 %
     interval of the rank, widened to whole ranks); first (share of replicates in which it ranks first); holds (the
     share in which it stands above the next in line, ties half); p_next (two-sided, Holm over the neighbours);
     beaten_by and beats (how many entrants stand clearly above and below it, Holm over all pairs at 0.05).
-    replicates[b, entrant] in the order of `estimates`.
+    replicates[b, entrant] in the order of `estimates`; p[i, j]: as `pair_p` (the default) or `paired_p` gives it.
     """
     replicates = np.asarray(replicates, dtype=float)
     values = estimates.to_numpy(dtype=float)
@@ -84,7 +104,7 @@ def rank_table(estimates: pd.Series, replicates) -> pd.DataFrame:
         },
         index=estimates.index,
     ).iloc[order]
-    p, (upper, lower) = pair_p(replicates), (order[:-1], order[1:])
+    p, (upper, lower) = pair_p(replicates) if p is None else p, (order[:-1], order[1:])
     ahead = replicates[:, upper] - replicates[:, lower]
     table["holds"] = [*np.nanmean((ahead > 0) + 0.5 * (ahead == 0), axis=0), np.nan]
     table["p_next"] = [*holm(p[upper, lower]), np.nan]
@@ -109,7 +129,7 @@ def win_share(scores, *, paired: bool) -> np.ndarray:
     paired: units are compared one by one, over those that both have; otherwise every unit of the one with every
     unit of the other (Mann-Whitney's U as a share). NaN for an entrant that shares no unit with any other.
     """
-    scores = np.asarray(scores, dtype=float)
+    scores = floats(scores, finite=True)
     n = scores.shape[1]
     shares = np.full((n, n), np.nan)
     for i in range(n):
@@ -117,7 +137,7 @@ def win_share(scores, *, paired: bool) -> np.ndarray:
             first, second = scores[:, i], scores[:, j]
             if not paired:
                 first, second = first[~np.isnan(first)][:, None], second[~np.isnan(second)]
-            difference = first - second
+            difference = np.where(near(first, second), 0.0, first - second)
             difference = difference[~np.isnan(difference)]
             if i != j and difference.size:
                 shares[i, j] = np.mean((difference > 0) + 0.5 * (difference == 0))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from lib.numeric import average_ranks, centred_ranks, check_replicates, chunk_sizes, minimum_ranks
+from lib.numeric import average_ranks, centred_ranks, check_replicates, chunk_sizes, floats, minimum_ranks
 from lib.resampling import Interval, bootstrap_counts, percentile_interval
 
 PAIRWISE_LIMIT = 500  # above this many items tau-b sorts (n log n) instead of comparing all pairs
@@ -41,11 +41,13 @@ def ranks(scores, *, method: str = "average", highest_first: bool | None = None)
     """
     if method not in ("average", "competition"):
         raise ValueError(f"unknown ranking method {method!r}: use 'average' or 'competition'")
-    scores = np.asarray(scores)
     if highest_first is None:
         highest_first = method == "competition"
+    scores = np.asarray(scores)
+    if scores.dtype.kind not in "iu":
+        scores = floats(scores)
     if highest_first:
-        scores = -scores.astype(float) if scores.dtype.kind in "ub" else -scores
+        scores = -scores.astype(float) if scores.dtype.kind == "u" else -scores
     return average_ranks(scores) if method == "average" else minimum_ranks(scores)
 
 
@@ -201,7 +203,7 @@ def _spread(sizes, rows, rng) -> np.ndarray:
 
 def _paired(a, b, axis):
     """Broadcast two samples, items on the last axis, with NaN set in both where either is missing."""
-    a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
+    a, b = floats(a), floats(b)
     if a.ndim == 0 or b.ndim == 0 or a.shape[axis] != b.shape[axis]:
         raise ValueError(f"samples must have the same items, got shapes {a.shape} and {b.shape}")
     a, b = np.broadcast_arrays(np.moveaxis(a, axis, -1), np.moveaxis(b, axis, -1))
@@ -224,7 +226,7 @@ def _divide(numerator, denominator):
 
 
 def _sample(values, name) -> np.ndarray:
-    values = np.asarray(values, dtype=float).ravel()
+    values = floats(values).ravel()
     values = values[~np.isnan(values)]
     if not len(values):
         raise ValueError(f"{name} holds no values")

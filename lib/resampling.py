@@ -1,7 +1,7 @@
 """Bootstrap intervals and permutation nulls, without a Python loop over replicates.
 
-Sources: Efron and Tibshirani (1993), An Introduction to the Bootstrap, chapters 13 (percentile), 14 (BCa) and
-16 (tests); Field and Welsh (2007), Bootstrapping clustered data, for resampling whole clusters; Phipson and
+Sources: Efron and Tibshirani (1993), An Introduction to the Bootstrap, chapters 13 (percentile) and 14 (BCa);
+Field and Welsh (2007), Bootstrapping clustered data, for resampling whole clusters; Phipson and
 Smyth (2010) for the 1 + in Monte Carlo p values. Every draw comes from the Generator handed in, and nothing
 depends on how the replicates are cut into chunks: draws are consumed replicate by replicate, and each
 replicate's sums run over its own row, so a chunk's height cannot change a bit of the result.
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from lib.numeric import TIE_RTOL, centred_ranks, check_replicates, chunk_sizes
+from lib.numeric import TIE_RTOL, centred_ranks, check_replicates, chunk_sizes, floats
 
 
 class Interval(NamedTuple):
@@ -22,15 +22,6 @@ class Interval(NamedTuple):
     estimate: float | np.ndarray
     lo: float | np.ndarray
     hi: float | np.ndarray
-
-
-class PairedResult(NamedTuple):
-    """A mean paired difference (second - first), its interval, and a two-sided p value."""
-
-    estimate: float | np.ndarray
-    lo: float | np.ndarray
-    hi: float | np.ndarray
-    p: float | np.ndarray
 
 
 def bootstrap_indices(n: int, B: int, rng: np.random.Generator) -> np.ndarray:
@@ -64,7 +55,8 @@ def bootstrap_counts(sizes, B: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def percentile_interval(estimate, replicates, confidence: float = 0.95) -> Interval:
-    """Percentile interval from replicates[..., B]; undefined (NaN) replicates are left out.
+    """Percentile interval from replicates[..., B]; undefined (NaN) replicates are left out,
+    and an estimate that is itself undefined has no interval.
 
     Raises ValueError for fewer than two replicates: one has no spread to read an interval from.
     """
@@ -72,6 +64,7 @@ def percentile_interval(estimate, replicates, confidence: float = 0.95) -> Inter
     replicates = np.asarray(replicates, dtype=float)
     _check_enough(replicates)
     lo, hi = _quantiles(replicates, np.array([(1 - confidence) / 2, (1 + confidence) / 2]))
+    lo, hi = (np.where(np.isnan(estimate), np.nan, bound) for bound in (lo, hi))
     return Interval(_plain(estimate), _plain(lo), _plain(hi))
 
 
@@ -87,10 +80,10 @@ def bootstrap(
 ) -> Interval:
     """Bootstrap interval of a statistic of values[..., unit]; units (the last axis) are resampled.
 
-    statistic: None for the mean (missing units, NaN, are left out row by row), or a callable (array, axis=-1)
-    that reduces the last axis; it may combine leading axes too, e.g. the correlation of two rows, and sees
-    NaN as it is. The rows of a batch share their draws (unless one has missing units): each interval is
-    valid by itself.
+    statistic: None for the mean (missing units, NaN, are left out row by row), or a callable (array, axis=-1) that
+    reduces the last axis; it may combine leading axes too, e.g. the correlation of two rows, and sees NaN as it is
+    (NaN from it makes the bounds NaN). The rows of a batch share their draws (unless one has missing units): each
+    interval is valid by itself.
     method: "percentile", or "bca" (bias-corrected and accelerated, jackknife over units or clusters;
     replicates equal to the estimate count half; a constant statistic gives lo = hi = estimate).
     clusters[unit]: labels; whole clusters are drawn, as many as there are, and all their units go along.
@@ -112,46 +105,6 @@ def bootstrap(
     if method == "percentile":
         return percentile_interval(estimate, replicates, confidence)
     return _bca_interval(estimate, replicates, _jackknife(evaluate, n_draws, values.size), confidence)
-
-
-def paired_bootstrap(
-    first, second, *, B: int, rng: np.random.Generator, confidence: float = 0.95, clusters=None
-) -> PairedResult:
-    """Difference of means over paired units, mean(second) - mean(first), by resampling pairs.
-
-    first[..., unit], second[..., unit]: pairs with a missing member are left out. The interval is the
-    percentile interval; p is two-sided and agrees with it: twice the smaller tail of the replicates at zero,
-    each tail as (1 + count) / (B + 1), at most 1. Differences within 1e-12 of the values (relative) are 0, as
-    ties are in `lib.numeric`. Raises ValueError for different shapes, and as `bootstrap`.
-    """
-    _check_interval("percentile", confidence)
-    check_replicates(B, rng)
-    first, second = _units(first), _units(second)
-    if first.shape != second.shape:
-        raise ValueError(f"paired samples must have one shape, got {first.shape} and {second.shape}")
-    differences = second - first
-    # Equal but for rounding is equal: a sum of the same terms in another order is no effect.
-    near = np.abs(differences) <= TIE_RTOL * np.maximum(np.abs(first), np.abs(second))
-    differences = np.where(near, 0.0, differences)
-    if np.isnan(differences).any():
-        return PairedResult(
-            *_by_row(
-                differences,
-                clusters,
-                lambda row, labels: paired_bootstrap(
-                    np.zeros_like(row), row, B=B, rng=rng, confidence=confidence, clusters=labels
-                ),
-                fields=4,
-            )
-        )
-    evaluate, n_draws, estimate = _evaluator(differences, None, clusters)
-    replicates = _replicates(evaluate, n_draws, differences.size, B, rng)
-    interval = percentile_interval(estimate, replicates, confidence)
-    slack = TIE_RTOL * np.abs(differences).max(axis=-1, keepdims=True)
-    below = 1 + (replicates <= slack).sum(axis=-1)
-    above = 1 + (replicates >= -slack).sum(axis=-1)
-    p = np.minimum(1.0, 2 * np.minimum(below, above) / (B + 1))
-    return PairedResult(*interval, _plain(p))
 
 
 def permutation_null(statistic: Callable, first, second, *, B: int, rng: np.random.Generator) -> np.ndarray:
@@ -289,8 +242,12 @@ def _bca_interval(estimate, replicates, left_out, confidence) -> Interval:
     acceleration = np.zeros(bias.shape)
     if left_out is not None:
         spread = left_out.mean(axis=-1, keepdims=True) - left_out
+        largest = np.abs(spread).max(axis=-1, keepdims=True)
+        negligible = largest[..., 0] <= 1e-14 * np.abs(left_out).max(axis=-1)
+        spread = np.divide(
+            spread, largest, out=np.zeros(spread.shape), where=largest > 0
+        )  # its cubes would overflow
         scale = (spread**2).sum(axis=-1) ** 1.5
-        negligible = np.abs(spread).max(axis=-1) <= 1e-14 * np.abs(left_out).max(axis=-1)
         cubes = (spread**3).sum(axis=-1)
         acceleration = np.divide(cubes, 6 * scale, out=acceleration, where=~negligible & (scale > 0))
     bounds = []
@@ -299,7 +256,7 @@ def _bca_interval(estimate, replicates, left_out, confidence) -> Interval:
         level = special.ndtr(bias + shifted / (1 - acceleration * shifted))
         rows = zip(replicates.reshape(-1, replicates.shape[-1]), level.ravel(), strict=True)
         bound = [_quantiles(row, np.array([at]))[0] for row, at in rows]
-        bounds.append(np.array(bound).reshape(bias.shape))
+        bounds.append(np.where(np.isnan(estimate), np.nan, np.array(bound).reshape(bias.shape)))
     return Interval(_plain(estimate), _plain(bounds[0]), _plain(bounds[1]))
 
 
@@ -314,23 +271,22 @@ def _quantiles(replicates, levels) -> np.ndarray:
     return np.stack(result, axis=-1).reshape((len(levels),) + replicates.shape[:-1])
 
 
-def _by_row(values, clusters, estimate_row, fields: int = 3):
+def _by_row(values, clusters, estimate_row):
     """Apply an estimator to each row's observed units; a row with none gives NaN in every field."""
     labels = None if clusters is None else np.asarray(clusters)
     if labels is not None and labels.shape != values.shape[-1:]:
         raise ValueError(f"clusters must label each of {values.shape[-1]} units, got shape {labels.shape}")
     rows = values.reshape(-1, values.shape[-1])
-    results = np.full((len(rows), fields), np.nan)
+    results = np.full((len(rows), 3), np.nan)
     for row, result in zip(rows, results, strict=True):
         seen = ~np.isnan(row)
         if seen.any():
             result[:] = estimate_row(row[seen], None if labels is None else labels[seen])
-    columns = [_plain(column.reshape(values.shape[:-1])) for column in results.T]
-    return Interval(*columns) if fields == 3 else columns
+    return Interval(*(_plain(column.reshape(values.shape[:-1])) for column in results.T))
 
 
 def _units(values) -> np.ndarray:
-    values = np.asarray(values, dtype=float)
+    values = floats(values, finite=True)
     if values.ndim == 0 or values.shape[-1] == 0:
         raise ValueError(f"nothing to resample: values[..., unit] has shape {values.shape}")
     return values

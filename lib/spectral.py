@@ -178,12 +178,15 @@ def resample(sums: AtomSums, counts, basis) -> Replicates:
     with np.errstate(divide="ignore", invalid="ignore"):
         means = counts @ sums.totals / size[:, None]
     gram = (counts @ sums.products.reshape(len(sums.size), -1)).reshape(-1, n_judges, n_judges)
+    floor = 1e-7 * np.sqrt(
+        np.trace(gram, axis1=1, axis2=2)
+    )  # what rounding of the products leaves of a constant
     gram -= size[:, None, None] * means[:, :, None] * means[:, None, :]
     usable = np.isfinite(gram).all(axis=(1, 2))
     values, vectors = np.linalg.eigh(np.where(usable[:, None, None], gram, 0.0))
     sigma = np.sqrt(np.maximum(values[:, :-3:-1], 0))
     left = align(vectors[:, :, :-3:-1], basis)[:, :, 0]
-    left = np.where((usable & (sigma[:, 0] > 1e-6))[:, None], left, np.nan)
+    left = np.where((usable & (sigma[:, 0] > floor))[:, None], left, np.nan)
     left = np.where(np.abs(left) < ZERO, 0.0, left)
     loadings = np.maximum(left, 0)
     norm = np.sqrt(np.maximum(np.einsum("bj,bjk,bk->b", left, gram, left), 0))
@@ -235,7 +238,7 @@ def sigma_null(ratings, rng: np.random.Generator, n_permutations: int, fill=7.0)
 
 
 def _check_axis(sigma1: float, filled: np.ndarray) -> None:
-    if sigma1 <= ZERO * max(1.0, np.abs(filled).max()) * np.sqrt(filled.size):
+    if sigma1 <= ZERO * np.abs(filled).max() * np.sqrt(filled.size):
         raise SpectralError(
             "every judge gives every item the same rating: nothing is left after each judge's mean "
             "is taken out, so there is no axis to read"

@@ -14,6 +14,8 @@ from sklearn.metrics import cohen_kappa_score
 from compendium.frame.paths import ROOT
 from lib import numeric
 from lib.agreement import cohen_kappa, krippendorff_alpha, krippendorff_alpha_interval, landis_koch
+from lib.numeric import average_ranks
+from lib.ranks import ranks
 
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
 NAN = np.nan
@@ -294,3 +296,33 @@ def test_bands_are_those_the_paper_prints():
     alphas = printed[(printed["exhibit"] == "table-7") & (printed["column"] == "alpha")]
     assert len(alphas) == 11
     assert ("band: " + alphas["value"].map(landis_koch)).tolist() == alphas["note"].tolist()
+
+
+def test_one_category_written_twice_is_one():
+    ratings = [[0.1 + 0.2, 1.0, 0.3, 2.0], [0.3, 1.0, 0.1 + 0.2, 2.0]]
+    assert krippendorff_alpha(ratings, "nominal") == 1
+    assert cohen_kappa(*ratings) == 1
+    assert np.isnan(krippendorff_alpha([[0.1 + 0.2, 0.3], [0.3, 0.1 + 0.2]], "nominal")), (
+        "nothing could disagree"
+    )
+
+
+@pytest.mark.parametrize(
+    "dtype, values",
+    [("Int64", [1, 2, None, 3]), ("boolean", [True, False, None, True]), ("string", ["1", "2", None, "3"])],
+)
+def test_pandas_missing_is_missing(dtype, values):
+    second = [1, 2, 2, 1]
+    with_na = np.array([pd.array(values, dtype=dtype).to_numpy(dtype=object), np.array(second, dtype=object)])
+    plain = [[np.nan if value is None else float(value) for value in values], second]
+    for level in ("nominal", "ordinal", "interval"):
+        assert krippendorff_alpha(with_na, level) == pytest.approx(krippendorff_alpha(plain, level))
+    assert average_ranks(pd.array(values, dtype=dtype)) == pytest.approx(average_ranks(plain[0]), nan_ok=True)
+    assert ranks(pd.Series(values, dtype=dtype), method="competition") == pytest.approx(
+        ranks(plain[0], method="competition"), nan_ok=True
+    )
+
+
+def test_infinite_ratings_are_refused():
+    with pytest.raises(ValueError, match="infinite"):
+        krippendorff_alpha([[1, np.inf], [1, 2]], "interval")

@@ -121,3 +121,11 @@ def test_one_anchor_is_no_sweep():
 def test_values_stay_between_minus_one_and_one():
     scores = np.stack([np.arange(5.0), 3 * np.arange(5.0)])[:, None]
     assert sweep_consistency(scores)[0] == 1.0
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1e100])
+def test_a_sweep_knows_no_unit(scale):
+    scores = np.random.default_rng(9).normal(5, 1, size=(3, 4, 8))
+    scores[:, 1] = 5.0
+    np.testing.assert_allclose(sweep_consistency(scores * scale), sweep_consistency(scores), rtol=1e-9)
+    assert np.isnan(sweep_consistency(scores * scale)[1])

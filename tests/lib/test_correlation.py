@@ -2,6 +2,9 @@
 simulation.
 """
 
+import math
+from itertools import permutations
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -63,8 +66,8 @@ def test_missing_pairs_are_left_out_and_units_are_matched_by_index(tables):
     ] == pytest.approx(whole[1])
 
 
-def test_perfect_order_has_p_zero():
-    assert correlate([1, 2, 3, 4], [10, 20, 30, 99]) == (1.0, 0.0, 4)
+def test_perfect_order_is_one_order_of_all():
+    assert correlate([1, 2, 3, 4], [10, 20, 30, 99]) == (1.0, 2 / 24, 4)
     assert np.isnan(correlate([1, 2], [2, 1])[0])
 
 
@@ -160,3 +163,25 @@ def test_disattenuation_recovers_the_true_correlation():
     assert disattenuated(seen, 1 / (1 + 2.25)) == pytest.approx(0.5, abs=0.03)
     assert np.isnan(disattenuated(0.3, 0.0))
     assert ceiling([-0.1, 0.25]).tolist() == [0.0, 0.5]
+
+
+def test_kendalls_p_ties_as_its_coefficient():
+    near, tied = [0.1 + 0.2, 0.3, 1.0, 2.0, 3.0, 4.0], [0.3, 0.3, 1.0, 2.0, 3.0, 4.0]
+    other = [2.0, 1.0, 3.0, 5.0, 4.0, 6.0]
+    assert correlate(near, other, "kendall") == correlate(tied, other, "kendall")
+
+
+def test_spearmans_p_of_few_units_is_exact():
+    assert correlate([1, 2, 3], [4, 5, 9])[:2] == (1.0, pytest.approx(1 / 3))
+    first, second = [1, 2, 2, 4, 5], [2, 1, 3, 3, 5]
+    rho, p, _ = correlate(first, second)
+    every = [abs(stats.spearmanr(first, order).statistic) for order in permutations(second)]
+    assert p == pytest.approx(np.mean(np.array(every) >= abs(rho) - 1e-9))
+    assert correlate(np.arange(12), -np.arange(12))[1] == pytest.approx(2 / math.factorial(12))
+
+
+def test_reliability_leaves_out_what_is_missing():
+    whole = rater_reliability([[1, 2], [4, 5, 4], [2, 2]])
+    assert rater_reliability([[1, 2], [4, 5, np.nan, 4], [3, np.nan], [2, 2], [np.nan]]) == whole
+    with_na = [pd.array([1, 2], dtype="Int64"), pd.array([4, 5, None, 4], dtype="Int64"), [2, 2]]
+    assert rater_reliability(with_na) == whole

@@ -62,3 +62,9 @@ def test_deltas_leave_out_what_has_no_partner():
 def test_self_consistency_is_the_mean_over_pairs():
     assert self_consistency([1, 2, 4], lambda a, b: abs(a - b)) == pytest.approx(2.0)
     assert np.isnan(self_consistency([1], lambda a, b: 1.0))
+
+
+@pytest.mark.parametrize("confidence", [95, 0, 1, -0.5])
+def test_wilson_refuses_a_confidence_that_is_none(confidence):
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        wilson_interval(3, 10, confidence=confidence)

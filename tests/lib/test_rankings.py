@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from lib.rankings import consensus_means, mean_replicates, pair_p, rank_table, separated, win_share
-from lib.resampling import paired_bootstrap
+from lib.rankings import consensus_means, mean_replicates, pair_p, paired_p, rank_table, separated, win_share
 
 
 def test_paired_means_share_their_draws_and_unpaired_ones_do_not():
@@ -41,12 +40,9 @@ def test_what_the_design_fixes_adds_no_doubt(paired):
     assert fixed.mean(axis=0) == pytest.approx(scores.mean(axis=0), abs=0.05)
 
 
-def test_pair_p_is_that_of_the_paired_bootstrap():
-    scores = np.random.default_rng(4).normal(size=(30, 2)) + [0, 0.4]
-    drawn = mean_replicates(scores, paired=True, B=999, rng=np.random.default_rng(5))
-    expected = paired_bootstrap(scores[:, 0], scores[:, 1], B=999, rng=np.random.default_rng(5)).p
-    p = pair_p(drawn)
-    assert p[0, 1] == p[1, 0] == pytest.approx(expected) and np.isnan(p[0, 0])
+def test_pair_p_is_twice_the_smaller_tail():
+    p = pair_p(np.array([[1.0, 2.0], [1.0, 3.0], [2.0, 2.0], [5.0, 2.0]]))
+    assert p[0, 1] == p[1, 0] == 2 * (1 + 2) / 5 - 0.2 and np.isnan(p[0, 0])
 
 
 def test_rank_table_by_hand():
@@ -94,3 +90,10 @@ def test_consensus_weighs_judges_that_share_an_axis():
     assert (np.diff(means) > 0).all()
     plain = ratings.mean(axis=0).reshape(3, 2).mean(axis=1)
     assert np.ptp(means) > np.ptp(plain), "the fourth judge pulls the plain means together"
+
+
+def test_entrants_equal_but_for_rounding_share_every_win():
+    scores = np.column_stack([np.full(30, 0.1 + 0.2), np.full(30, 0.3)])
+    for paired in (True, False):
+        assert win_share(scores, paired=paired).tolist() == [0.5, 0.5]
+    assert paired_p(scores, B=200, rng=np.random.default_rng(1))[0, 1] == 1

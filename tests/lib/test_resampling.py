@@ -17,7 +17,6 @@ from lib.resampling import (
     bootstrap_counts,
     bootstrap_indices,
     bootstrap_weights,
-    paired_bootstrap,
     percentile_interval,
     permutation_null,
     spearman_null,
@@ -98,7 +97,7 @@ def test_nulls_do_not_depend_on_chunks(monkeypatch):
 
     def both():
         null = spearman_null(first, second, B=101, rng=rng(11))
-        return null.tobytes(), paired_bootstrap(first, second, B=101, rng=rng(11))
+        return null.tobytes(), permutation_null(spearman, first, second, B=101, rng=rng(11)).tobytes()
 
     whole = both()
     monkeypatch.setattr(numeric, "CHUNK_CELLS", 9 * 7)
@@ -215,53 +214,6 @@ def test_intervals_cover_a_known_mean(method):
     assert 0.90 <= np.mean((found.lo <= 4) & (found.hi >= 4)) <= 0.98
 
 
-def test_paired_difference_by_hand():
-    first, second = np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.0])
-    found = paired_bootstrap(first, second, B=20_000, rng=rng(33))
-    whole = every_resample(second - first).mean(axis=1)
-    assert found.estimate == 2.0  # second - first
-    np.testing.assert_allclose(found[1:3], np.quantile(whole, [0.025, 0.975]), atol=1 / 3 + 1e-9)
-    assert found.p == 2 / 20_001  # no replicate reaches zero
-
-
-def test_paired_p_is_twice_the_smaller_tail():
-    first, second = np.zeros(3), np.array([-1.0, 2.0, 2.0])
-    whole = every_resample(second).mean(axis=1)
-    tail = np.mean(whole <= 0)  # 7 of 27: three of -1, or two of -1 with one 2 gives 0
-    found = paired_bootstrap(first, second, B=40_000, rng=rng(34))
-    assert tail == 7 / 27
-    assert found.p == pytest.approx(2 * tail, abs=0.02)
-    swapped = paired_bootstrap(second, first, B=40_000, rng=rng(34))
-    assert (swapped.estimate, swapped.p) == (-found.estimate, found.p)
-
-
-def test_paired_without_difference_has_p_one_and_missing_pairs_are_left_out():
-    same = paired_bootstrap([1.0, 2.0], [1.0, 2.0], B=50, rng=rng())
-    assert same == (0.0, 0.0, 0.0, 1.0)
-    gaps = paired_bootstrap([1.0, NAN, 3.0, 5.0], [2.0, 2.0, NAN, 6.0], B=50, rng=rng())
-    assert gaps[:3] == (1.0, 1.0, 1.0)
-    batch = paired_bootstrap(np.zeros((2, 2)), [[1.0, 1.0], [NAN, NAN]], B=50, rng=rng())
-    assert batch.estimate[0] == 1.0 and np.isnan([column[1] for column in batch]).all()
-
-
-def test_paired_differences_that_are_rounding_errors_are_none():
-    first = np.array([0.1 + 0.2, 0.3 + 0.6, 0.7 + 0.1])
-    second = np.array([0.3, 0.9, 0.8])
-    assert (first != second).any()
-    assert paired_bootstrap(first, second, B=50, rng=rng()) == (0.0, 0.0, 0.0, 1.0)
-    # replicates whose mean is 0 but for rounding count in both tails, as those that are 0 do
-    exact = paired_bootstrap(np.zeros(4), [-3.0, 1.0, 1.0, 1.0], B=400, rng=rng(3))
-    rounded = paired_bootstrap(np.zeros(4), np.array([-0.3, 0.1, 0.1, 0.1]), B=400, rng=rng(3))
-    assert exact.p == rounded.p
-
-
-def test_paired_p_is_uniform_without_an_effect():
-    differences = rng(35).normal(size=(400, 40))
-    found = paired_bootstrap(np.zeros_like(differences), differences, B=500, rng=rng(36))
-    assert 0.03 <= np.mean(found.p <= 0.05) <= 0.09
-    assert 0.45 <= np.mean(found.p <= 0.5) <= 0.56
-
-
 def test_spearman_null_matches_all_permutations():
     first, second = np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.array([2.0, 2.0, 5.0, 1.0, 9.0])
     whole = np.array([spearman(first, np.array(order)) for order in permutations(second)])
@@ -319,7 +271,6 @@ def test_percentile_interval_leaves_out_undefined_replicates():
             lambda: bootstrap([1.0, 2.0], lambda drawn, axis: drawn.mean(), B=9, rng=rng()),
             "reduce the last axis",
         ),
-        (lambda: paired_bootstrap([1.0, 2.0], [1.0], B=10, rng=rng()), "one shape"),
         (lambda: spearman_null([1.0, 2.0], [1.0], B=10, rng=rng()), "one length"),
         (
             lambda: permutation_null(lambda a, b: 0.0, [1.0, 2.0], [1.0, 3.0], B=10, rng=rng()),
@@ -332,7 +283,6 @@ def test_percentile_interval_leaves_out_undefined_replicates():
         (lambda: percentile_interval(1.0, 1.0), "at least 2 replicates"),
         (lambda: bootstrap([1.0, 2.0], B=1, rng=rng()), "at least 2 replicates"),
         (lambda: bootstrap([1.0, 2.0], B=1, rng=rng(), method="bca"), "at least 2 replicates"),
-        (lambda: paired_bootstrap([1.0, 2.0], [1.0, 3.0], B=1, rng=rng()), "at least 2 replicates"),
     ],
 )
 def test_bad_input_is_one_clear_error(call, message):
@@ -353,3 +303,27 @@ def test_average_ranks_see_a_tie_through_rounding_and_leave_missing_out():
     assert average_ranks([10**15, 10**15 + 1]).tolist() == [1.0, 2.0]  # whole numbers are exact
     assert average_ranks([np.inf, 1.0, np.inf, -np.inf]).tolist() == [3.5, 2.0, 3.5, 1.0]
     assert average_ranks([0.0, -0.0, 5e-324]).tolist() == [1.5, 1.5, 3.0]
+
+
+def test_bca_knows_no_unit():
+    values = np.array([1.0, 2.0, 2.5, 3.0, 4.5, 5.0, 7.0, 7.5, 8.0, 12.0])
+    plain = np.array(bootstrap(values, B=400, rng=rng(50), method="bca"))
+    for scale in (1e103, 1e-107, 1e9):
+        scaled = np.array(bootstrap(values * scale, B=400, rng=rng(50), method="bca"))
+        np.testing.assert_allclose(scaled / scale, plain, rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_a_statistic_that_gives_nan_has_no_bounds(method):
+    values = np.array([1.0, np.nan, 3.0, 4.0, 9.0])
+    found = bootstrap(values, lambda draws, axis: draws.mean(axis=axis), B=200, rng=rng(51), method=method)
+    assert np.isnan(found).all()
+    found = bootstrap(
+        values, lambda draws, axis: np.nanmean(draws, axis=axis), B=200, rng=rng(51), method=method
+    )
+    assert found.lo < found.estimate == 4.25 < found.hi
+
+
+def test_infinities_are_refused():
+    with pytest.raises(ValueError, match="infinite"):
+        bootstrap([1.0, np.inf], B=20, rng=rng())

@@ -224,3 +224,15 @@ def test_permutation_null_keeps_every_judges_spread_and_loses_what_they_share():
 def test_permutation_null_repeats_with_its_seed():
     first, again = (spectral.sigma_null(ratings(), np.random.default_rng(7), 5) for _ in range(2))
     np.testing.assert_array_equal(first, again)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1e100])
+def test_the_axis_knows_no_unit(scale):
+    ratings = np.random.default_rng(9).normal(5, 1, size=(4, 12)) + np.linspace(0, 3, 12)
+    plain, scaled = two_sided(ratings, "row_mean"), two_sided(ratings * scale, "row_mean")
+    np.testing.assert_allclose(scaled.loadings, plain.loadings, rtol=1e-9)
+    sums = atom_sums(ratings * scale, np.arange(12), 12, "row_mean")
+    found = resample(sums, np.ones((1, 12)), plain.basis)
+    np.testing.assert_allclose(found.loadings[0], plain.loadings, rtol=1e-6, atol=1e-9)
+    with pytest.raises(SpectralError):
+        two_sided(np.full((3, 5), 4.0 * scale), "row_mean")

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from compendium.studies.across.data import Ranking, Studies
-from lib.rankings import consensus_means, mean_replicates, win_share
+from lib.rankings import consensus_means, mean_replicates, pair_p, paired_p, win_share
 from lib.ranks import kendall_tau_b, ranks, spearman
 from lib.resampling import bootstrap_weights
 
@@ -30,6 +30,14 @@ def replicates_of(ranking: Ranking, *, B: int, rng: np.random.Generator, fixed: 
     return mean_replicates(
         ranking.scores, paired=ranking.paired, B=B, rng=rng, strata=ranking.strata if fixed else None
     )
+
+
+def p_of_pairs(ranking: Ranking, replicates, *, B: int, rng: np.random.Generator) -> np.ndarray:
+    """p[i, j] that two entrants are equal: over their pairs of units where they met the same ones, else from
+    replicates[b, entrant]."""
+    if ranking.paired and ranking.replicates is None:
+        return paired_p(ranking.scores, B=B, rng=rng)
+    return pair_p(replicates)
 
 
 def by_estimator(ranking: Ranking) -> pd.DataFrame:

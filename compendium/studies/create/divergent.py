@@ -36,7 +36,11 @@ def read_list(reply: str) -> list[str]:
 def rat_correct(reply: str, answer: str) -> bool:
     """Whether a reply names the answer and nothing else (case, marks and a plural s aside)."""
     words = re.findall(r"[a-z']+", str(reply).lower())
-    return len(words) == 1 and words[0].rstrip("s") == answer.lower().rstrip("s")
+    answer = answer.lower()
+    forms = {answer} if answer.endswith("s") else {answer, f"{answer}s"}
+    if answer.endswith("s") and not answer.endswith("ss"):
+        forms.add(answer[:-1])  # the answer is itself a plural; brass and princess are not
+    return len(words) == 1 and words[0] in forms
 
 
 def aut_originality(prompt, uses) -> float:

@@ -13,7 +13,8 @@ import pandas as pd
 
 from compendium.frame.files import atomic_write
 from lib.embedding import embed
-from lib.resampling import bootstrap, paired_bootstrap
+from lib.paired import paired_difference
+from lib.resampling import bootstrap
 from lib.utility import (
     CUTOFF,
     PATIENCE,
@@ -251,11 +252,11 @@ def factual_counts(paths: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
 
 
 def pairwise_differences(by_query: pd.Series, B: int, rng: np.random.Generator) -> pd.DataFrame:
-    """Appendix J.1: mean difference of every pair of sources over the queries both answered, by paired
-    bootstrap.
+    """Appendix J.1: mean difference of every pair of sources over the queries both answered, by
+    `lib.paired.paired_difference`.
 
     by_query : utility indexed by (source, query). Returns a frame indexed `a|b` with difference (b − a), lo,
-        hi, p,
+        hi, p, test (how p was found),
     p_bonferroni (× the number of pairs, at most 1) and n (shared queries).
     """
     wide = by_query.unstack("source")[by_query.index.get_level_values("source").unique()]
@@ -264,12 +265,12 @@ def pairwise_differences(by_query: pd.Series, B: int, rng: np.random.Generator) 
     for first, second in pairs:
         both = wide[[first, second]].dropna()
         if both.empty:
-            rows[f"{first}|{second}"] = (np.nan, np.nan, np.nan, np.nan, np.nan, 0)
+            rows[f"{first}|{second}"] = (np.nan, np.nan, np.nan, np.nan, "none: no shared query", np.nan, 0)
             continue
-        found = paired_bootstrap(both[first].to_numpy(), both[second].to_numpy(), B=B, rng=rng)
-        rows[f"{first}|{second}"] = (*found, min(1.0, found.p * len(pairs)), len(both))
+        found = paired_difference(both[first].to_numpy(), both[second].to_numpy(), B=B, rng=rng)
+        rows[f"{first}|{second}"] = (*found, np.minimum(1.0, found.p * len(pairs)), len(both))
     return pd.DataFrame.from_dict(
-        rows, orient="index", columns=["difference", "lo", "hi", "p", "p_bonferroni", "n"]
+        rows, orient="index", columns=["difference", "lo", "hi", "p", "test", "p_bonferroni", "n"]
     )
 
 

@@ -20,8 +20,8 @@ def reach_probability(game: POSG, goals, *, tolerance: float = 1e-10, most: int 
     """How likely the players, acting as one, can make it that play ends in `goals`, from every state.
 
     Returns ({state: probability}, {state: joint action that attains it}); value iteration from below, which
-    converges to the least fixed point. Where chances are so small that it has not settled after `most` sweeps, the
-    moves found by then are valued exactly.
+    converges to the least fixed point, until it settles (or `most` sweeps); the moves found by then are valued
+    exactly and bettered by policy iteration.
     """
     states = list(game.depths())
     value = {state: float(state in goals) for state in states}
@@ -42,8 +42,25 @@ def reach_probability(game: POSG, goals, *, tolerance: float = 1e-10, most: int 
             change = max(change, best - value[state])
             value[state] = best
         if change <= tolerance:
+            break
+    return _improved(game, policy, goals)
+
+
+def _improved(game: POSG, policy: dict, goals) -> tuple[dict, dict]:
+    """The moves valued exactly and bettered until none gains: small chances make sweeps settle too soon."""
+    while True:
+        value = chances(game, {state: [joint] for state, joint in policy.items()}, goals)
+        settled = True
+        for state, chosen in policy.items():
+            odds = {
+                joint: math.fsum(p * value[t] for t, p in row.items() if p > 0)
+                for joint, row in game.transitions[state].items()
+            }
+            best = max(odds, key=odds.get)
+            if odds[best] > odds[chosen] + 1e-12:
+                policy[state], settled = best, False
+        if settled:
             return value, policy
-    return chances(game, {state: [joint] for state, joint in policy.items()}, goals), policy
 
 
 def reachability(game: POSG) -> dict[str, float]:
@@ -218,10 +235,11 @@ def _translated(reference, candidate, match, state, policy) -> list:
 
 def chances(game: POSG, moves: dict, goals) -> dict[str, float]:
     """{state: probability that play from there ends in `goals`} under fixed randomised moves, {state: joint
-    actions taken with equal chances}, by solving the linear system."""
+    actions taken with equal chances}. States are eliminated one by one as by Grassmann, Taksar and Heyman (1985),
+    with sums of what leaves a state in place of 1 less what stays: no chance is too small, none exceeds 1."""
     states = list(moves)
     number = {state: i for i, state in enumerate(states)}
-    step, hit = np.zeros((len(states), len(states))), np.zeros(len(states))
+    step, hit, miss = np.zeros((len(states), len(states))), *np.zeros((2, len(states)))
     for state, joints in moves.items():
         for joint in joints:
             for target, p in game.transitions[state][joint].items():
@@ -230,10 +248,27 @@ def chances(game: POSG, moves: dict, goals) -> dict[str, float]:
                     step[number[state], number[target]] += share
                 elif target in goals:
                     hit[number[state]] += share
+                else:
+                    miss[number[state]] += share
     # States from which the goals are out of reach count 0; without them the system has one solution.
     alive = hit > 0
     while (wider := alive | (step[:, alive].sum(axis=1) > 0)).sum() > alive.sum():
         alive = wider
     found = np.zeros(len(states))
-    found[alive] = np.linalg.solve(np.eye(alive.sum()) - step[np.ix_(alive, alive)], hit[alive])
+    miss += step[:, ~alive].sum(axis=1)
+    found[alive] = _absorbed(step[np.ix_(alive, alive)], hit[alive], miss[alive])
     return {state: float(state in goals) for state in game.depths()} | dict(zip(states, found.tolist()))
+
+
+def _absorbed(step, hit, miss) -> np.ndarray:
+    """found[state]: chance to end in `hit`, from step[state, state] and what leaves for good, hit and miss[state]."""
+    for k in range(len(hit) - 1, -1, -1):
+        out = step[k, :k].sum() + hit[k] + miss[k]
+        step[k, :k], hit[k], miss[k] = step[k, :k] / out, hit[k] / out, miss[k] / out
+        step[:k, :k] += np.outer(step[:k, k], step[k, :k])
+        hit[:k] += step[:k, k] * hit[k]
+        miss[:k] += step[:k, k] * miss[k]
+    found = np.zeros(len(hit))
+    for k in range(len(hit)):
+        found[k] = min(1.0, hit[k] + step[k, :k] @ found[:k])
+    return found

@@ -46,6 +46,21 @@ def test_one_word_or_nothing(reply, right):
     assert rat_correct(reply, "cheese") is right
 
 
+@pytest.mark.parametrize(
+    "reply, answer, right",
+    [
+        ("bra", "brass", False),
+        ("princes", "princess", False),
+        ("brass", "brass", True),
+        ("princess", "princess", True),
+        ("pan", "pans", True),
+        ("cheesess", "cheese", False),
+    ],
+)
+def test_an_s_that_is_no_plural_belongs_to_the_word(reply, answer, right):
+    assert rat_correct(reply, answer) is right
+
+
 def test_originality_by_hand():
     assert aut_originality([1, 0], [[1, 0], [0, 1]]) == pytest.approx(0.5)
     corners = np.eye(3)

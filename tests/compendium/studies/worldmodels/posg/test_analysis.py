@@ -421,6 +421,14 @@ def test_reachability_by_hand():
     assert value["on_table"] == pytest.approx(1.0, abs=1e-6) and policy["on_table"] == ("grip_softly",)
 
 
+@pytest.mark.parametrize("chance", [1e-3, 1e-10, 1e-200])
+def test_a_small_chance_for_ever_is_certain(chance):
+    moves = {"a": ((("try", "wait"),), {("try",): {"w": chance, "a": 1 - chance}, ("wait",): "a"})}
+    game = table(("one",), "a", ["w", "l"], {**moves})
+    value, policy = reach_probability(game, {"w"})
+    assert value["a"] == 1.0 and policy["a"] == ("try",)
+
+
 def test_reachability_of_a_gamble():
     game = table(
         ("one",),
