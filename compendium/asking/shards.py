@@ -4,22 +4,22 @@
     python -m compendium.asking.shards merge FOLDER                        all shards' replies into the study's ledger
 
 FOLDER is <ledgers>/shards/<rule>/<stage>: stages of a notebook are taken one after the other, counted from 1.
-A shard runs the notebook's own code up to its stage, finding the replies of earlier ones in the study's ledger,
-asks those of the stage's missing requests that fall to it, and stops. What falls to a shard follows from a
-request's hash, so shards need not know of each other. The notebook, run after the last merge, asks only what
-stages beyond those need. A shard's ledger is `FOLDER/<ledger>--<label>--<shard>.sqlite`; each has one writer, on
-one machine.
+A shard's job runs the notebook as ever, told by COMPENDIUM_SHARD that it is one: `asking` then finds the replies of
+earlier stages in the study's ledger, asks those of the stage's missing requests that fall to the shard, and stops the
+notebook. What falls to a shard follows from a request's hash, so shards need not know of each other. The notebook,
+run after the last merge, asks only what stages beyond those need. A shard's ledger is
+`FOLDER/<ledger>--<label>--<shard>.sqlite`; each has one writer, on one machine.
 """
 
-import contextlib
 import dataclasses
-import io
 import itertools
 import json
 import os
 import re
 import sys
+import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 from compendium.asking.account import AccountFile, account_of
 from compendium.asking.budget import Budget
@@ -27,6 +27,7 @@ from compendium.asking.ledger import Ledger
 from compendium.frame.files import write_text_atomic
 from compendium.frame.paths import ROOT, shown
 
+VARIABLE = "COMPENDIUM_SHARD"  # for `asking`, in the notebook's kernel
 BATCH = 500  # replies a transaction
 WAIT = 600  # seconds for a ledger that another notebook of the study is writing to
 NO_STAGE = "the notebook has no such stage"
@@ -38,7 +39,7 @@ class ShardError(ValueError):
 
 
 class Asked(BaseException):
-    """Raised through the notebook's code when its shard is done; nothing that catches errors may catch it."""
+    """Ends the notebook of a shard that is done; nothing in it that catches errors may catch it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,44 +137,65 @@ def _copy_batch(shard: Ledger, whole: Ledger, rows) -> int:
     return len(fresh)
 
 
-def run_notebook(notebook: Path, values: dict, folder: Path, shard: Shard, stage: int = 1) -> bool:
-    """Run a notebook's code up to its `stage`th stage and ask the shard's share; False where it has fewer.
+class Task(NamedTuple):
+    """What COMPENDIUM_SHARD says: `3/20:FOLDER`."""
 
-    Earlier stages are read from the study's ledger, which must hold them whole: raises LedgerError where it does
-    not. To be called in a fresh process, before anything has imported `run_stage`.
-    """
-    import matplotlib
+    shard: Shard
+    folder: Path
 
-    import compendium.asking.study
-    import compendium.frame.page
+    @property
+    def stage(self) -> int:
+        """Which of the notebook's stages, counted from 1."""
+        return int(self.folder.name)
 
-    run_stage = compendium.asking.study.run_stage
+    @property
+    def ledgers(self) -> Path:
+        """The folder of the study's own ledgers."""
+        return self.folder.parents[2]
 
-    counted, held = itertools.count(1), contextlib.ExitStack()
+    def run_stage(self, requests, endpoint, ledger, **options):
+        """In place of `run_stage`: earlier stages from the ledger, which must hold them whole (LedgerError where it
+        does not); then the shard's share of its own stage, and `Asked`."""
+        from compendium.asking.stage import run_stage
 
-    def take(requests, endpoint, ledger, **options):
-        if next(counted) < stage:
-            kept = held.enter_context(Ledger(ledger.path, readonly=True))
+        if next(_stages) < self.stage:
+            kept = Ledger(ledger.path, readonly=True)
             return run_stage(requests, endpoint, kept, **{**options, "budget": None, "preflight": False})
-        ask_share(requests, endpoint, ledger, folder=folder, shard=shard, **options)
+        ask_share(requests, endpoint, ledger, folder=self.folder, shard=self.shard, **options)
         raise Asked
 
-    compendium.asking.study.run_stage = take
-    for name in (
-        "close",
-        "save_csv",
-        "save_figure",
-        "save_tables",
-    ):  # a shard writes its ledger and nothing else
-        setattr(compendium.frame.page.Page, name, lambda *_, **__: None)
-    matplotlib.use("Agg")  # not by the environment: kernels started from here would inherit it
-    os.chdir(notebook.parent)
-    names = {"__name__": "__main__"}
-    with held, contextlib.suppress(Asked), contextlib.redirect_stdout(io.StringIO()):
-        for source in _code(notebook, values):
-            exec(compile(source, notebook.name, "exec"), names)
-        return False
-    return True
+
+_stages = itertools.count(1)  # of this process, which runs one notebook
+
+
+def task() -> Task | None:
+    """The shard that this process is, or None. Raises ShardError for a malformed COMPENDIUM_SHARD."""
+    text = os.environ.get(VARIABLE, "")
+    if not text:
+        return None
+    shard, _, folder = text.partition(":")
+    return Task(Shard.read(shard), Path(folder))
+
+
+def run_notebook(notebook: Path, values: dict, folder: Path, shard: Shard) -> bool:
+    """Run a notebook up to the stage that `folder` names and ask the shard's share; False where it has fewer.
+
+    What the notebook itself writes goes to a folder that is thrown away: a shard leaves its ledger and nothing else.
+    Raises NotebookError where a cell fails.
+    """
+    from compendium.frame.execute import NotebookError, execute
+
+    with tempfile.TemporaryDirectory() as away:
+        os.environ[VARIABLE] = f"{shard.index}/{shard.count}:{folder.resolve()}"
+        try:
+            execute(notebook, Path(away) / notebook.name, {**values, "out": away})
+        except NotebookError as error:
+            if error.name == Asked.__name__:
+                return True
+            raise
+        finally:
+            del os.environ[VARIABLE]
+    return False
 
 
 def ask(notebook: Path, values: dict, folder: Path, shard: Shard) -> None:
@@ -181,19 +203,8 @@ def ask(notebook: Path, values: dict, folder: Path, shard: Shard) -> None:
     stage = int(folder.name)
     before = folder.parent / str(stage - 1) / "merged.done"
     ended = before.is_file() and before.read_text(encoding="utf-8") == NO_STAGE
-    asked = not ended and run_notebook(notebook, values, folder, shard, stage)
+    asked = not ended and run_notebook(notebook, values, folder, shard)
     write_text_atomic(folder / f"{shard.index}-of-{shard.count}.done", "" if asked else NO_STAGE)
-
-
-def _code(notebook: Path, values: dict):
-    """The notebook's code cells as plain Python, the given parameters set where papermill would set them."""
-    from IPython.core.inputtransformer2 import TransformerManager
-
-    for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
-        if cell["cell_type"] == "code":
-            yield TransformerManager().transform_cell("".join(cell["source"]))
-            if "parameters" in cell["metadata"].get("tags", []):
-                yield "".join(f"{name} = {value!r}\n" for name, value in values.items())
 
 
 def _word(label: str) -> str:
@@ -201,6 +212,8 @@ def _word(label: str) -> str:
 
 
 def main(arguments) -> int:
+    from compendium.frame.execute import NotebookError
+
     try:
         match arguments:
             case ["ask", notebook, values, folder, text]:
@@ -214,7 +227,7 @@ def main(arguments) -> int:
             case _:
                 print(__doc__, file=sys.stderr)
                 return 2
-    except ValueError as error:
+    except (ValueError, NotebookError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0

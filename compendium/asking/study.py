@@ -6,6 +6,7 @@ The one door to models and simulators: a run from archives never comes here.
 import importlib
 from contextlib import contextmanager
 
+from compendium.asking import shards
 from compendium.asking.ledger import Ledger
 from compendium.asking.results import Reply, StageResult
 from compendium.asking.results import judge as judge_reply
@@ -24,15 +25,17 @@ def asking(study: str, models, *, source: str, profile: str, out, ledger: str | 
     Every reply goes to `out`/ledgers/<ledger>.sqlite (default: the study's name), within the profile's budget for
     `models`. Replies are read from the ledger, so read them inside the block. Notebooks that may run side by side
     need ledgers of their own. `options` are those of `compendium.asking.run_stage`. Where COMPENDIUM_LEDGERS_ONLY is
-    set, an endpoint is not asked: a reply that the ledger lacks is a LedgerError.
+    set, an endpoint is not asked: a reply that the ledger lacks is a LedgerError. Where COMPENDIUM_SHARD is set, the
+    process is a shard's (`compendium.asking.shards`): its own stage ends with `Asked`.
     """
+    shard = shards.task()
+    ledgers = from_root(out) / "ledgers" if shard is None else shard.ledgers
+    run = run_stage if shard is None else shard.run_stage
     frozen = source == "endpoint" and ledgers_only()
     with endpoint_for(check_source(source), study, profile) as endpoint:
         budget = budget_for(profile, models)
-        with Ledger(
-            from_root(out) / "ledgers" / f"{ledger or study}.sqlite", readonly=frozen, wait=WAIT
-        ) as kept:
-            yield lambda requests, label, **options: run_stage(
+        with Ledger(ledgers / f"{ledger or study}.sqlite", readonly=frozen, wait=WAIT) as kept:
+            yield lambda requests, label, **options: run(
                 requests, endpoint, kept, budget=budget, label=label, **options
             )
 

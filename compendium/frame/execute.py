@@ -20,7 +20,10 @@ VERBOSE = os.environ.get("VERBOSE", "") not in ("", "0")
 
 
 class NotebookError(Exception):
-    """A notebook that did not run to its end: the message names it, the cell, and what happened."""
+    """A notebook that did not run to its end: the message names it, the cell, and what happened; `name` is that of
+    the cell's error."""
+
+    name = ""
 
 
 def execute(notebook: Path, output: Path, parameters: dict) -> None:
@@ -52,7 +55,9 @@ def execute(notebook: Path, output: Path, parameters: dict) -> None:
         except PapermillExecutionError as error:
             cell = _cell_id(cell for cell in _code_cells(notebook) if "".join(cell["source"]) == error.source)
             told = "\n" + "\n".join(error.traceback) if VERBOSE else ""
-            raise NotebookError(f"{shown(notebook)}, {cell}: {error.ename}: {error.evalue}{told}") from None
+            failed = NotebookError(f"{shown(notebook)}, {cell}: {error.ename}: {error.evalue}{told}")
+            failed.name = error.ename
+            raise failed from None
         except DeadKernelError:
             begun = [cell for cell in _code_cells(temporary) if cell["metadata"]["papermill"]["start_time"]]
             cell = _cell_id(reversed(begun))

@@ -8,10 +8,9 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
+import nbformat
 import pytest
 
-import compendium.asking.study
-import compendium.frame.page
 from compendium.asking.budget import Budget
 from compendium.asking.endpoint import Endpoint
 from compendium.asking.errors import BudgetError
@@ -185,45 +184,35 @@ def test_a_notebook_is_run_up_to_its_first_stage(tmp_path):
 
 
 TWO_STAGES = """
-import compendium.asking.study
-from compendium.asking.endpoint import Endpoint
-from compendium.asking.ledger import Ledger
 from compendium.asking.request import Request
-with Ledger(out + "/ledgers/main.sqlite") as kept:
-    ask = lambda label, texts: compendium.asking.study.run_stage(
-        [Request("m", [{"role": "user", "content": text}], sample=i, max_tokens=5)
-         for i, text in enumerate(texts)],
-        Endpoint(address, key_env=None), kept, label=label, progress=False)
-    first = ask("first", [f"number {i}" for i in range(12)])
-    second = ask("second", [f"{reply.text}, and?" for reply in first.replies])
-open(out + "/end", "a").write("reached")
+from compendium.asking.study import asking
+said = lambda texts: [Request("m", [{"role": "user", "content": text}], sample=i, max_tokens=5)
+                      for i, text in enumerate(texts)]
+with asking("main", ["m"], source="endpoint", profile="live", out=out) as ask:
+    first = ask(said([f"number {i}" for i in range(12)]), "first")
+    second = ask(said([f"{reply.text}, and?" for reply in first.replies]), "second")
+open(out + "/mine", "w").close()
+open(end, "a").write("reached")
 """
 
 
 @pytest.fixture
 def two(tmp_path, monkeypatch):
-    """A notebook of two stages and its shards' jobs, run in this process; what they replace is put back."""
-    cells = [("address = out = ''", ["parameters"]), (TWO_STAGES, [])]
-    notebook = tmp_path / "01_two.ipynb"
-    notebook.write_text(
-        json.dumps(
-            {
-                "cells": [
-                    {"cell_type": "code", "metadata": {"tags": t}, "source": source} for source, t in cells
-                ]
-            }
-        )
+    """A notebook of two stages and its shards' jobs, run as ever by papermill."""
+    book = nbformat.v4.new_notebook(
+        metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
+        cells=[
+            nbformat.v4.new_code_cell("out = end = ''", metadata={"tags": ["parameters"]}),
+            nbformat.v4.new_code_cell(TWO_STAGES),
+        ],
     )
-    for name in ("close", "save_csv", "save_figure", "save_tables"):
-        monkeypatch.setattr(compendium.frame.page.Page, name, getattr(compendium.frame.page.Page, name))
-    monkeypatch.chdir(tmp_path)
-
-    def job(*arguments):
-        monkeypatch.setattr(compendium.asking.study, "run_stage", run_stage)
-        return main([str(argument) for argument in arguments])
-
+    notebook = tmp_path / "01_two.ipynb"
+    nbformat.write(book, notebook)
+    monkeypatch.setenv("OPENROUTER_API_KEY", "sk-nothing-but-a-test")
+    job = lambda *arguments: main([str(argument) for argument in arguments])  # noqa: E731
     with Loopback() as server:
-        values = json.dumps({"address": server.url, "out": str(tmp_path)})
+        monkeypatch.setenv("COMPENDIUM_BASE_URL", server.url)
+        values = json.dumps({"out": str(tmp_path), "end": str(tmp_path / "end")})
         folder = tmp_path / "ledgers" / "shards" / "two"
         yield SimpleNamespace(
             folder=folder,
@@ -242,6 +231,7 @@ def test_a_later_stage_is_split_too_when_the_one_before_is_merged(two, tmp_path)
     assert asked == [12, 12, 0, 0]
     marks = [(two.folder / stage / "merged.done").read_text() for stage in "1234"]
     assert marks == ["", "", NO_STAGE, NO_STAGE]
+    assert not (tmp_path / "mine").exists(), "a shard writes its ledger and nothing else"
     assert (tmp_path / "end").read_text() == "reached" * 2, "by the third stage's; the fourth's see its mark"
     with Ledger(tmp_path / "ledgers" / "main.sqlite", readonly=True) as whole:
         assert len(whole) == 24
