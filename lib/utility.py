@@ -31,28 +31,36 @@ class Greedy:
     gain: np.ndarray
 
 
-def path_distance(cosine: np.ndarray, cutoff: float = CUTOFF) -> np.ndarray:
+def path_distance(cosine: np.ndarray, cutoff: float = CUTOFF, wraps: bool = False) -> np.ndarray:
     """Distance of two paths from the cosine distance of their embeddings, any shape, values 0 … 1.
 
     0.5·(1 − cos(π·(d/cutoff)²)) up to the cutoff and 1 beyond it: near-paraphrases count as almost the same,
     and everything farther than the cutoff as wholly distinct (CREATE, "Distance function").
-    Raises UtilityError for a cutoff that is not positive.
+    `wraps`: as the authors' code has it, 1 only from the cutoff to a cosine distance of 1, and the curve again above
+    1, so that paths whose embeddings point apart count as near. Raises UtilityError for a cutoff that is not positive.
+
+    >>> path_distance([0.35, 0.7, 1.0, 1.05], wraps=True).round(3)
+    array([0.146, 1.   , 1.   , 0.146])
     """
     if not cutoff > 0:
         raise UtilityError(f"the cutoff is {cutoff}, should be above 0")
-    share = np.minimum(np.asarray(cosine, dtype=float) / cutoff, 1.0)
+    cosine = np.asarray(cosine, dtype=float)
+    share = cosine / cutoff
+    share = np.where(wraps & (cosine > 1.0), share, np.minimum(share, 1.0))
     return 0.5 * (1.0 - np.cos(np.pi * share * share))
 
 
-def set_distances(vectors: np.ndarray, cutoff: float = CUTOFF, decimals: int = 6) -> np.ndarray:
+def set_distances(
+    vectors: np.ndarray, cutoff: float = CUTOFF, decimals: int = 6, wraps: bool = False
+) -> np.ndarray:
     """Path distances within each set: distance[set, item, item] from unit vectors[set, item, dimension].
 
     The cosine is rounded to `decimals` first, as `lib.embedding.cosine_distance` does and for the same
-    reason.
+    reason. `wraps` as in `path_distance`.
     """
     vectors = np.asarray(vectors, dtype=float)
     cosine = 1.0 - vectors @ np.swapaxes(vectors, -1, -2)
-    return path_distance(np.clip(np.round(cosine, decimals), 0.0, 2.0), cutoff)
+    return path_distance(np.clip(np.round(cosine, decimals), 0.0, 2.0), cutoff, wraps)
 
 
 def patience_weights(length: int, patience, delay: int = 1) -> np.ndarray:

@@ -23,6 +23,7 @@ PROFILE_NOTE = {
     "released": "Profile released: computed from the archives that the authors published, where we hold them.",
     "live": "Profile live: computed from models asked now, not from the paper's run.",
 }
+SIDES = {"one place": "first", "the other": "second"}
 KIND = {"contradiction": "contradicts", "reconcilable": "reconcilable", "oddity": "not computed"}
 SCRIPT = Path(__file__).parent / "static" / "verification.js"
 
@@ -205,6 +206,20 @@ def findings_html(study: str) -> str:
     )
 
 
+def findings_table(study: str) -> pd.DataFrame:
+    """What is on record of a paper against itself, for a notebook: a row a finding."""
+    found = findings(study)
+    rows = [
+        {
+            "kind": entry["kind"],
+            **{name: f"{_plain(entry[side])} ({entry[side]['place']})" for name, side in SIDES.items()},
+            "finding": " ".join(entry["finding"].split()),
+        }
+        for entry in found
+    ]
+    return pd.DataFrame(rows, index=pd.Index([entry["title"] for entry in found], name="about"))
+
+
 def printed_text(row) -> str:
     """A printed number (a row of the report) as the paper has it: `5.14 [4.78, 5.51]`, `< 0.001`."""
     decimals = 0 if pd.isna(row["decimals"]) else int(row["decimals"])
@@ -237,8 +252,11 @@ def _labels(study: str) -> dict:
 
 
 def _side(side) -> str:
-    said = f"“{_esc(side['quote'])}”" if "quote" in side else _esc(side["shows"])
-    return f"<blockquote>{said}<br><small>{_esc(side['place'])}</small></blockquote>"
+    return f"<blockquote>{_esc(_plain(side))}<br><small>{_esc(side['place'])}</small></blockquote>"
+
+
+def _plain(side) -> str:
+    return f"“{side['quote']}”" if "quote" in side else str(side["shows"])
 
 
 def _esc(text) -> str:

@@ -78,8 +78,11 @@ def decide(printed, found, again, profile: str, finding=None, held=None) -> Verd
     held, released = held or {}, profile == "released"
     if released and printed["archive"] == "whole" and _holds(found, printed):
         outcome = equality(printed, found)
-        why = _said(found["note"], _named(finding) if outcome == "not equal" else "")
-        return Verdict("whole", outcome, why, found, _id(finding) if outcome == "not equal" else "")
+        if outcome != "not equal":
+            return Verdict("whole", outcome, found["note"], found)
+        if finding and finding["kind"] == "reconcilable":
+            outcome = "reconcilable"
+        return Verdict("whole", outcome, _said(found["note"], _named(finding)), found, _id(finding))
     if _holds(again, printed):
         return _from_print(printed, again, finding)
     if printed["kind"] == "design" and found is None:

@@ -1,29 +1,19 @@
 """The transcription of CREATE: the leaderboard number by number, and every quotation where it is said to
 stand."""
 
-import html
 import json
 import re
 
 import pandas as pd
 import pytest
 
-from compendium.frame.cells import findings, published
+from compendium.frame.cells import published
 from compendium.studies.create.answers import load_answers
 
 
 @pytest.fixture(scope="module")
 def printed():
     return published("create")
-
-
-@pytest.fixture(scope="module")
-def recorded():
-    return findings("create")
-
-
-def squeeze(text):
-    return re.sub(r"\s+", "", html.unescape(text).replace("’", "'"))
 
 
 def test_the_leaderboard_is_the_released_one(mirror, printed):
@@ -69,43 +59,9 @@ def test_printed_numbers_stand_in_the_paper(mirror, printed):
         assert re.search(pattern, text) or re.search(words.get(int(row.value), "$^"), text), row
 
 
-def test_quotations_stand_in_the_paper(mirror, recorded):
-    path = mirror.parent / "papers" / "create.txt"
-    if not path.is_file():
-        pytest.skip("the paper's text does not lie beside the archive mirror")
-    text = squeeze(path.read_text(encoding="utf-8"))
-    quoted = 0
-    for entry in recorded:
-        for side in (entry["first"], entry["second"]):
-            if "released file" not in side["place"] and "utility_data" not in side["place"]:
-                assert squeeze(side["quote"]) in text, entry["id"]
-                quoted += 1
-    assert quoted >= 13
-
-
-def test_quotations_of_files_stand_in_the_files(mirror, recorded):
-    board = (mirror / "create" / "utility_data.json").read_text(encoding="utf-8")
-    for entry in recorded:
-        for side in (entry["first"], entry["second"]):
-            if "utility_data" in side["place"]:
-                assert side["quote"] in board
-            elif "released file" in side["place"]:
-                files = list((mirror / "create" / "data").glob("*.jsonl"))
-                assert files and all(
-                    f'"{side["quote"]}"' in file.read_text(encoding="utf-8") for file in files
-                )
-
-
 def test_classes_of_the_released_queries(mirror):
     """What the notes on the benchmark's relations and the entry classes-of-tails say."""
     answers = [load_answers(file) for file in (mirror / "create" / "data").glob("*.jsonl")]
     queries = pd.concat([found.queries for found in answers]).drop_duplicates("query")
     assert len(queries) == 23 and queries["class_relation"].nunique() == 9
     assert queries["class_relation"].isin(["cast member", "screenwriter"]).sum() == 5
-
-
-def test_findings_are_complete(recorded):
-    ids = [entry["id"] for entry in recorded]
-    assert len(ids) == len(set(ids)) >= 8
-    for entry in recorded:
-        assert entry["first"]["value"] != entry["second"]["value"]

@@ -128,7 +128,8 @@ def definitions(data: SimpleNamespace, patience: float) -> pd.DataFrame:
 
     `released`: as the leaderboard (final triple left out of σ, flags as released, first two items
     undiscounted, 1 for a query without a path); each other column changes one thing: `weakest` counts the
-    final triple too, `chain` takes strict chains only, `plain` discounts by γ^i, `scored` leaves empty
+    final triple too, `code` takes the distance of the authors' code (see `lib.utility.path_distance`),
+    `code-weakest` both, `chain` takes strict chains only, `plain` discounts by γ^i, `scored` leaves empty
     queries out, `zero` gives them 0.
     """
     from compendium.studies.create.answers import query_of
@@ -141,18 +142,22 @@ def definitions(data: SimpleNamespace, patience: float) -> pd.DataFrame:
             data.paths["source"], data.paths["query"], data.paths["triples"], data.paths["valid"]
         )
     ]
-    sets = path_sets(data.paths, data.queries, data.vectors)
+    both = {
+        (name, wraps): path_sets(data.paths, data.queries, data.vectors, quality=name, wraps=wraps)
+        for name in ("strength", "weakest")
+        for wraps in (False, True)
+    }
     readings = {
-        "released": utilities(sets, [patience]),
-        "weakest": utilities(
-            path_sets(data.paths, data.queries, data.vectors, quality="weakest"), [patience]
-        ),
+        "released": utilities(both["strength", False], [patience]),
+        "weakest": utilities(both["weakest", False], [patience]),
+        "code": utilities(both["strength", True], [patience]),
+        "code-weakest": utilities(both["weakest", True], [patience]),
         "chain": utilities(
             path_sets(data.paths.assign(valid=strict), data.queries, data.vectors), [patience]
         ),
-        "plain": utilities(sets, [patience], delay=0),
-        "scored": utilities(sets, [patience], empty=np.nan),
-        "zero": utilities(sets, [patience], empty=0.0),
+        "plain": utilities(both["strength", False], [patience], delay=0),
+        "scored": utilities(both["strength", False], [patience], empty=np.nan),
+        "zero": utilities(both["strength", False], [patience], empty=0.0),
     }
     return pd.DataFrame(
         {

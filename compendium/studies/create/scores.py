@@ -105,12 +105,14 @@ def path_sets(
     quality: str = "strength",
     at_least: float = 1.0,
     cutoff: float = CUTOFF,
+    wraps: bool = False,
 ) -> PathSets:
     """One set a (source, query) of `queries` (columns source, query), empty sets included.
 
     quality : column of `paths` that holds σ: `strength` (as released: the final triple left out) or
         `weakest`.
     at_least : share of factual triples that a path needs.
+    wraps : the distance of the authors' code (see `lib.utility.path_distance`).
     Repeats of a path within a set are harmless: their distance is 0, so they gain nothing.
     """
     keys = pd.MultiIndex.from_frame(queries[["source", "query"]])
@@ -127,7 +129,7 @@ def path_sets(
     order = np.argsort(row, kind="stable")
     for block in np.split(order, np.flatnonzero(np.diff(row[order])) + 1) if len(starts) else ():
         n = len(block)
-        distance[row[block[0]], :n, :n] = set_distances(matrix[block], cutoff)
+        distance[row[block[0]], :n, :n] = set_distances(matrix[block], cutoff, wraps=wraps)
     return PathSets(keys, values, distance, length)
 
 

@@ -23,6 +23,7 @@ GAMES = tuple(f"G{i}" for i in range(1, 10))
 CASES = tuple(f"C{i}" for i in range(1, 15))
 TOYS = ("T1.1", "T1.2", "T2.1", "T2.2", "T3.1", "T3.2", "T4.1", "T4.2", "T4.3", "T4.4")
 BLANK = {(LLAMA, "C5"), (LLAMA, "C10"), (QWEN, "C11")}  # Table 13's dashes
+NO_SCORE = {(QWEN, "C11")}  # of them, the one that is missing with location (Table 11, column L3)
 LLMS, G6 = ("text-1", "corpus", "llms"), f"G6:{CLAUDE}"  # an address and a row that many rules name
 CULTURAL_RUNS = tuple(f"{model}:{condition}" for model in MODELS for condition in ("anonymised", "located"))
 
@@ -237,8 +238,8 @@ def _tables_11_to_14():
         made.append(
             _mean(
                 ("table-11", f"{model}:located", "semantic"),
-                [("table-14", c, model) for c in CASES],
-                "column mean of Table 14",
+                [("table-14", c, model) for c in CASES if (model, c) not in NO_SCORE],
+                "column mean of Table 14, cells without a candidate (Table 13) left out",
             )
         )
         for kind in ("semantic", "f1"):
@@ -254,8 +255,20 @@ def _tables_11_to_14():
     for case in CASES:
         others = [("table-13", case, m) for m in (GPT, LLAMA, CLAUDE, QWEN) if (m, case) not in BLANK]
         made.append(_mean(("table-13", case, DEEPSEEK), others, "mean of the other LLMs (Table 12, caption)"))
-        five = [("table-14", case, m) for m in MODELS]
-        made.append(_mean(("table-14", case, "panel"), five, "mean of the five"))
+        five = [("table-14", case, m) for m in MODELS if (m, case) not in NO_SCORE]
+        made.append(
+            _mean(("table-14", case, "panel"), five, "mean over the LLMs; missing cells are left out")
+        )
+    for model, case in NO_SCORE:
+        others = [("table-14", case, m) for m in MODELS if m != model]
+        made.append(
+            Rule(
+                ("table-14", case, model),
+                (("table-14", case, "panel"), *others),
+                lambda v: 5 * v[0] - v[1:].sum(),
+                "what the panel mean leaves for it; Table 13 has a dash",
+            )
+        )
     return made
 
 

@@ -110,6 +110,13 @@ def test_without_a_finding_of_that_kind_nothing_contradicts(finding):
     assert made[:2] == ("printed", "not computed") and "no finding says what was tried" in made.why
 
 
+def test_a_convention_that_reconciles_spares_even_whole_evidence():
+    one = {"id": "x", "title": "Two counts", "kind": "reconcilable"}
+    assert words(printed(), cell(9.0), finding=one) == ("whole", "reconcilable")
+    assert words(printed(), cell(5.14), finding=one) == ("whole", "equal")
+    assert words(printed(), cell(9.0), finding=one | {"kind": "oddity"}) == ("whole", "not equal")
+
+
 def test_what_rounding_allows_reconciles_and_the_value_stays():
     again = cell(-0.14400, lo=-0.1450, hi=-0.1430, basis="printed")
     row = printed(value=-0.143, decimals=3, archive="none held")
