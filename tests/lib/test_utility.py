@@ -59,6 +59,14 @@ def test_distance_transform_at_known_points():
     assert (np.diff(grid) >= 0).all()
 
 
+def test_the_authors_code_counts_vectors_that_point_apart_as_near():
+    assert path_distance([0.7, 0.85, 1.0], wraps=True) == pytest.approx([1, 1, 1])
+    assert path_distance(1.05, wraps=True) == pytest.approx(0.5 * (1 - np.cos(np.pi * 2.25)))
+    below = np.linspace(0, 1, 51)
+    assert (path_distance(below, wraps=True) == path_distance(below)).all()
+    assert path_distance(np.linspace(1, 2, 101), wraps=True).max() <= 1
+
+
 def test_duplicates_add_nothing():
     quality, distance = QUALITY[[0, 1, 2, 0]], DISTANCE[np.ix_([0, 1, 2, 0], [0, 1, 2, 0])]
     np.testing.assert_allclose(

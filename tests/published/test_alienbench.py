@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from compendium.frame.cells import findings, grid, published
+from compendium.frame.cells import grid, published
 from compendium.frame.params import read_yaml
 from compendium.frame.paths import DATA, PARAMS
 from lib.rounding import agrees, exact_counts, possible_counts
@@ -185,26 +185,6 @@ def test_ranks_and_judges(printed):
     assert (scores.rank(ascending=False)[ranks.index] == ranks).all()
     rho = part(printed, "table-11", "rho").set_index("row")
     assert (rho["note"].str.contains("‡") == (rho["value"] >= 0.9)).all()
-
-
-def test_findings_are_well_formed():
-    entries = findings("alienbench")
-    assert len({entry["id"] for entry in entries}) == len(entries) >= 20
-    for entry in entries:
-        assert re.fullmatch(r"[a-z0-9-]+", entry["id"]) and entry["finding"].endswith(".")
-        for side in (entry["first"], entry["second"]):
-            assert set(side) == {"place", "quote", "value"} and side["place"]
-            assert len(side["quote"].split()) <= 25, f"{entry['id']}: a short quotation is enough"
-
-
-def test_every_quotation_stands_in_the_paper(paper):
-    missing = [
-        (entry["id"], side["quote"])
-        for entry in findings("alienbench")
-        for side in (entry["first"], entry["second"])
-        if squeeze(side["quote"]) not in paper
-    ]
-    assert missing == []
 
 
 def test_every_table_row_stands_in_the_paper(paper):

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from compendium.frame.cells import findings, grid, published
+from compendium.frame.cells import grid, published
 from compendium.frame.paths import DATA
 from compendium.studies.stories.data import DIMENSIONS, LEVELS
 from compendium.studies.stories.stages import dimensions
@@ -73,14 +73,6 @@ def test_numbers_of_the_text(printed, paper, row, column, words):
 def test_statuses_can_be_given(printed):
     assert not printed.duplicated(["exhibit", "row", "column"]).any() and len(printed) == 190
     assert (printed["kind"] == "bound").sum() == (printed["note"].str.startswith("<")).sum()
-
-
-def test_findings_quote_the_paper(paper):
-    entries = findings("stories")
-    assert len({entry["id"] for entry in entries}) == len(entries) >= 8
-    for entry in entries:
-        for side in ("first", "second"):
-            assert entry[side]["quote"] in paper, entry["id"]
 
 
 def test_definitions_are_word_for_word(paper):

@@ -64,6 +64,8 @@ def test_files_give_back_what_was_in_process(tmp_path, data):
 def test_each_reading_changes_one_thing(data):
     found = create_data.definitions(create_data.originals(data), 1.0)
     assert (found["weakest"] <= found["released"] + 1e-9).all()
+    assert (found["code"] <= found["released"] + 1e-9).all()
+    assert (found["code-weakest"] <= found["weakest"] + 1e-9).all()
     assert (found["chain"] <= found["released"] + 1e-9).all()
     assert (found["zero"] <= found["released"] + 1e-9).all()
     np.testing.assert_allclose(found["plain"], found["released"])  # at patience 1 both discounts are 1
