@@ -11,6 +11,7 @@ import signal
 
 from compendium.frame.archive import digest, sources
 from compendium.frame.chain import check_params, notebooks, stamp
+from compendium.frame.own_files import followed, state
 from compendium.frame.params import is_small, profile_params, run_folder
 from compendium.frame.paths import ROOT, STUDIES, below_root, shown
 
@@ -83,6 +84,7 @@ for book in BOOKS:
         params:
             values=parameters_of(book),
             archive=archive_of(book),
+            own=state(followed(book.study, book.values(VALUES[book.study]))),
             notebook=shown(book.path),
         message:
             f"{book.study}/{book.name}"

@@ -1,24 +1,27 @@
 """CREATE: several files of answers as one table; the same query has the same number in all of them."""
 
+from glob import has_magic
 from pathlib import Path
 
 import pandas as pd
 
+from compendium.frame.own_files import files_at
 from compendium.frame.paths import from_root, shown
 from compendium.studies.create.answers import load_answers
 from compendium.studies.create.paths import normalise
 from compendium.studies.create.records import SUFFIXES, CreateError, source_of
 
 
-def files_at(place) -> list:
-    """The file at `place`, or every file of answers in the folder there, sorted; a relative place counts from
-    the project's root. Raises CreateError where there is none."""
-    place = from_root(place)
-    if not place.is_dir():
-        return [place]
-    found = sorted(path for path in place.iterdir() if path.suffix.lower() in SUFFIXES)
+def answer_files(place) -> list:
+    """The file at `place`, or every file of answers in the folder there or that the pattern matches, sorted; a
+    relative place counts from the project's root. Raises CreateError where there is none."""
+    path = from_root(place)
+    if not path.is_dir() and not has_magic(str(place)):
+        return [path]
+    found = [file for file in files_at(str(place)) if file.suffix.lower() in SUFFIXES]
     if not found:
-        raise CreateError(f"{shown(place)}: this folder holds no file of answers ({', '.join(SUFFIXES)})")
+        what = "this folder holds" if path.is_dir() else "this pattern matches"
+        raise CreateError(f"{shown(path)}: {what} no file of answers ({', '.join(SUFFIXES)})")
     return found
 
 

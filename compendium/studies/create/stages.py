@@ -35,7 +35,7 @@ from compendium.studies.create.graph import (
 from compendium.studies.create.judging import read_class_sizes, read_factuality, read_trace, specificity
 from compendium.studies.create.paths import Query, fault, parse_answer, path_key, path_text
 from compendium.studies.create.records import CreateError
-from compendium.studies.create.stack import files_at, load_stack
+from compendium.studies.create.stack import answer_files, load_stack
 from compendium.studies.create.tables import read_csv_frame
 
 JUDGEMENT_COLUMNS = ["path", "triple", "head", "relation", "tail", "factual", "size", "specificity"]
@@ -94,7 +94,7 @@ def draw_queries(p, store) -> list:
 
 def load_archive(mirror: str = "", answers=("released",)) -> Stage:
     """Answers from files, stacked (`create_stack`): `answers` lists what to read, "released" for the authors'
-    files, else a file or folder of the same kind. The source of a path is its file's name.
+    files, else a file, a folder or a pattern (`mine/*.jsonl`) of the same kind. The source of a path is its file's name.
 
     Raises CreateError where `answers` lists nothing, or what cannot be read.
     """
@@ -114,7 +114,7 @@ def load_archive(mirror: str = "", answers=("released",)) -> Stage:
                 for name in archive.extra()
             ]
         else:
-            files += files_at(name)
+            files += answer_files(name)
     paths, queries, found, left_out = load_stack(files)
     return Stage(paths, queries, problems=problems + found, left_out=left_out)
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from time import sleep
 from urllib.parse import unquote, urlsplit
 
 IDENTITY = {f"GIT_{who}_{what}": "test" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
@@ -29,6 +30,7 @@ def repository(folder: Path, files: dict, name: str) -> str:
     git("-c", "core.autocrlf=false", "add", ".", cwd=work)
     git("commit", "-q", "-m", "made up", cwd=work)
     git("clone", "-q", "--bare", work, bare)
+    git("repack", "-adq", cwd=bare)
     git("config", "uploadpack.allowFilter", "true", cwd=bare)
     return git("rev-parse", "HEAD", cwd=work)
 
@@ -38,6 +40,7 @@ class Forge(ThreadingHTTPServer):
 
     `asked` lists the requests. `cut(n)`, n the number of the request from 1 on, says after how many bytes of its
     body an answer breaks off (None: it does not). `altered` {path: bytes} are single files that it lies about.
+    `wait` is how long it takes to begin an answer, in seconds; `sent` counts the bytes of its answers.
     """
 
     daemon_threads = True
@@ -45,6 +48,7 @@ class Forge(ThreadingHTTPServer):
     def __init__(self, folder: Path):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.folder, self.asked, self.altered = folder, [], {}
+        self.wait, self.sent = 0.0, 0
         self.cut = lambda n: None
         self.url = f"http://127.0.0.1:{self.server_port}"
 
@@ -60,6 +64,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.asked.append(f"{self.command} {self.path}")
         cut = self.server.cut(len(self.server.asked))
         status, kind, body = self._single() if "/raw/" in self.path else self._backend()
+        sleep(self.server.wait)
+        self.server.sent += len(body)
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))

@@ -267,3 +267,31 @@ def test_the_remote_is_github_a_variable_or_a_url_of_its_own(monkeypatch):
     assert (fetch.remote_url("a/b"), fetch.shown_url("a/b")) == ("http://me:pw@host/x/a/b", "host/x/a/b")
     assert fetch.remote_url("ssh://git@there/a/b") == "ssh://git@there/a/b"
     assert fetch.blob_id(b"hello\n") == "ce013625030ba8dba906f756967f9e9ca394464a"  # git hash-object
+
+
+@pytest.mark.parametrize("name", ["stories", "create", "alienbench"])
+def test_every_file_of_the_studies_comes_as_the_mirror_has_it(name, mirror, tmp_path, monkeypatch):
+    """So what is computed from a fetch is what is computed from the mirror. At a made-up commit."""
+    theirs = Archive(name, mirror)
+    files = {file.upstream: theirs.path(path).read_bytes() for path, file in theirs.pinned.items()}
+    owner, _, repo = theirs.repository.partition("/")
+    (tmp_path / owner).mkdir()
+    commit = repository(tmp_path / owner, files, repo)
+    (tmp_path / "sources.csv").write_text(module.SOURCES.read_text().replace(theirs.commit, commit))
+    monkeypatch.setattr(module, "SOURCES", tmp_path / "sources.csv")
+    monkeypatch.delenv(module.MIRROR_VARIABLE, raising=False)
+    monkeypatch.setenv(fetch.CACHE_VARIABLE, str(tmp_path / "cache"))
+    caches = (module.sources, module.pinned)
+    for made in caches:
+        made.cache_clear()
+    try:
+        with forge(tmp_path) as server:
+            monkeypatch.setenv(fetch.REMOTE_VARIABLE, server.url)
+            ours = Archive(name)
+            assert ours.commit == commit and ours.files() == theirs.files()
+            assert {
+                file.upstream: ours.path(path).read_bytes() for path, file in ours.pinned.items()
+            } == files
+    finally:
+        for made in caches:
+            made.cache_clear()

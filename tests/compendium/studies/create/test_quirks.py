@@ -449,10 +449,13 @@ def test_files_of_your_own_beside_the_released_ones(tmp_path):
     (first / "notes.md").write_text("no answers")
     one = load_archive(answers=[str(first / "b.json.gz")])
     assert one.queries["query"].tolist() == [0, 1, 4]
+    some = load_archive(answers=[str(tmp_path / "*" / "*.jsonl")])
+    assert some.queries["source"].drop_duplicates().tolist() == ["a_original_1"]
     (first / "b.jsonl").write_text(lines([ROW]))
     for answers, words in (
         ([str(first)], "is called 'b' as"),
-        ([str(second)], "holds no file of answers"),
+        ([str(second)], "folder holds no file of answers"),
+        ([str(second / "*.json")], "pattern matches no file of answers"),
         ([], "lists nothing"),
         ([str(first / "c.jsonl")], "c.jsonl: cannot be read"),
     ):
