@@ -25,7 +25,7 @@ endif
 .DEFAULT_GOAL := tables
 
 tables: $(READY)
-	@$(PYTHON) -m compendium --profile "$(PROFILE)" --study "$(STUDY)" --smoke "$(SMOKE)" --cores "$(CORES)"
+	@$(PYTHON) -m compendium --profile "$(PROFILE)" --study "$(STUDY)" --smoke "$(SMOKE)" --cores "$(CORES)" $(if $(ACCEPT_MISSING),--accept-missing)
 
 archives: $(READY)
 	@$(PYTHON) -m compendium.frame.fetch "$(STUDY)"

@@ -106,7 +106,8 @@ class Client:
                 )
             if tries > self.endpoint.max_retries:
                 kinds = ", ".join(f"{kind} x{count}" for kind, count in sorted(kinds.items()))
-                raise GaveUp(f"no reply in {tries} tries ({kinds})")
+                last = f"; the last: {met.detail}" if met.detail else ""
+                raise GaveUp(f"no reply in {tries} tries ({kinds}){last}")
             await self._pause(self._wait(met, tries))
 
     # one try -----------------------------------------------------------------------------------------------

@@ -35,6 +35,7 @@ class Endpoint:
     longest_wait : seconds; the longest Retry-After that is waited for, and the cap of the backoff.
     patience : seconds without any reply after which an endpoint or model that only fails is given up; None:
         120, and 5 on this machine.
+    same_as : other addresses of the same service, whose replies a ledger may hold beside this one's.
     aliases : {model asked: [names it may answer as]} beyond what `names.same_model` recognises.
 
     Raises EndpointError for a URL or number that cannot be.
@@ -48,6 +49,7 @@ class Endpoint:
     backoff: float | None = None
     longest_wait: float = 120.0
     patience: float | None = None
+    same_as: tuple = ()
     aliases: Mapping = field(default_factory=dict)
 
     def __post_init__(self):
@@ -71,6 +73,8 @@ class Endpoint:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise EndpointError(f"{name} should be a whole number of at least {least}, not {value!r}")
+        if isinstance(self.same_as, str) or not all(isinstance(url, str) for url in self.same_as):
+            raise EndpointError("same_as should be a list of addresses like base_url")
         if not isinstance(self.aliases, Mapping) or any(
             isinstance(names, str) for names in self.aliases.values()
         ):

@@ -1,4 +1,4 @@
-"""What can go wrong between a study and a model: four errors, each a ValueError with one clear sentence."""
+"""What can go wrong between a study and a model: five errors, each a ValueError with one clear sentence."""
 
 
 class RequestError(ValueError):
@@ -16,6 +16,10 @@ class EndpointError(ValueError):
     """
 
     report = None
+
+
+class MissingReplies(ValueError):
+    """A stage that ended with requests unanswered, or without one valid reply; the message names model and reason."""
 
 
 class BudgetError(ValueError):

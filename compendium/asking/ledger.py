@@ -196,6 +196,8 @@ class Ledger:
                 self._db.execute(
                     "INSERT OR REPLACE INTO merged VALUES (?, ?, ?, ?, ?)", [shard.id, model, *now]
                 )
+            for name, url in shard._read("SELECT name, value FROM meta WHERE name LIKE 'service:%'"):
+                self._db.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", [name, url])
             for call in shard.open_calls():
                 self._db.execute("INSERT OR IGNORE INTO open_calls VALUES (?, ?, ?, ?, 'no reply')", call)
 
@@ -250,6 +252,20 @@ class Ledger:
                     LedgerError
                 ):  # the log is as safe as the file; this only makes one file of two
                     self._read("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def check_service(self, model: str, endpoint) -> None:
+        """Keep the address that answers for a model. Raises LedgerError where another one's replies are here, unless
+        the endpoint says that the two are one service (`same_as`). Only within `writing()`."""
+        url, name = endpoint.base_url.rstrip("/"), f"service:{model}"
+        found = self._read("SELECT value FROM meta WHERE name = ?", [name])
+        if not found:
+            with self._speaking(), self._lock, self._db:
+                self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", [name, url])
+        elif found[0][0] != url and found[0][0] not in {other.rstrip("/") for other in endpoint.same_as}:
+            raise LedgerError(
+                f"{shown(self.path)}: holds replies of {model} from {found[0][0]}, and base_url is {url}: give this run "
+                f"another folder, or, where the two are one service, say so: endpoint: same_as: [{found[0][0]}]"
+            )
 
     def commit(self, operations) -> None:
         """Write operations in one transaction; on disk when this returns. Only within `writing()`.

@@ -36,6 +36,9 @@ class StageReport:
     voids: Counter = field(default_factory=Counter)  # (model, kind) -> requests
     repairs: Counter = field(default_factory=Counter)  # (model, what was mended) -> replies
     faults: Counter = field(default_factory=Counter)  # (model, kind) -> faults met in this run
+    first_reasons: dict = field(
+        default_factory=dict
+    )  # model -> why its first unanswered request has no reply
     unreported: Counter = field(default_factory=Counter)  # model -> replies that did not say what they used
     reasons: dict = field(default_factory=dict)  # kind of void -> one example
     adapted: tuple = ()  # (model, what was changed for it)

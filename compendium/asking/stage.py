@@ -105,7 +105,7 @@ class _Stage:
         self.size = len(requests) if self._listed is not None else None
         self._source = iter(requests)
         self._order = bytearray()
-        self._models, self._unanswered = {}, {}
+        self._models, self._unanswered, self._checked = {}, {}, set()
         self._ready, self._pending = deque(), {}
         for place, request in enumerate(self._listed or ()):  # what is wrong is said before anything is asked
             _checked(request, place)
@@ -163,6 +163,7 @@ class _Stage:
         self._unanswered[digest], self._models[digest] = f"unanswered: {reason}", model
         self._count(model, "unanswered", job.places)
         self.report.voids[model, "unanswered"] += job.places
+        self.report.first_reasons.setdefault(model, reason)
         self._keep_reason("unanswered", reason)
 
     async def _ask(self, job, client):
@@ -254,9 +255,16 @@ class _Stage:
                         f"{shown(self.ledger.path)}: is open read-only and has no valid reply to a "
                         f"request to {model} (number {first + place}); open it with Ledger(path)"
                     )
+                self._check_service(model)
                 job = _Job(request, row["attempt"] + 1 if row else 0)
                 self._pending[digest] = job
                 self._ready.append(job)
+
+    def _check_service(self, model):
+        """One look a model: simulated models move from port to port, and are no service."""
+        if model not in self._checked and not self.endpoint.loopback:
+            self.ledger.check_service(model, self.endpoint)
+        self._checked.add(model)
 
     # counts ------------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from compendium.asking import shards
 from compendium.asking.ledger import Ledger
+from compendium.asking.missing import check_complete
 from compendium.asking.results import Reply, StageResult
 from compendium.asking.results import judge as judge_reply
 from compendium.asking.sources import budget_for, check_source, endpoint_for, ledgers_only
@@ -24,7 +25,8 @@ def asking(study: str, models, *, source: str, profile: str, out, ledger: str | 
 
     Every reply goes to `out`/ledgers/<ledger>.sqlite (default: the study's name), within the profile's budget for
     `models`. Replies are read from the ledger, so read them inside the block. Notebooks that may run side by side
-    need ledgers of their own. `options` are those of `compendium.asking.run_stage`. Where COMPENDIUM_LEDGERS_ONLY is
+    need ledgers of their own. `options` are those of `compendium.asking.run_stage`. Of an endpoint a stage that lacks
+    replies is a MissingReplies (`compendium.asking.missing`). Where COMPENDIUM_LEDGERS_ONLY is
     set, an endpoint is not asked: a reply that the ledger lacks is a LedgerError. Where COMPENDIUM_SHARD is set, the
     process is a shard's (`compendium.asking.shards`): its own stage ends with `Asked`.
     """
@@ -35,9 +37,14 @@ def asking(study: str, models, *, source: str, profile: str, out, ledger: str | 
     with endpoint_for(check_source(source), study, profile) as endpoint:
         budget = budget_for(profile, models)
         with Ledger(ledgers / f"{ledger or study}.sqlite", readonly=frozen, wait=WAIT) as kept:
-            yield lambda requests, label, **options: run(
-                requests, endpoint, kept, budget=budget, label=label, **options
-            )
+
+            def ask(requests, label, **options):
+                result = run(requests, endpoint, kept, budget=budget, label=label, **options)
+                if source == "endpoint":
+                    check_complete(result, study, ledger or study, from_root(out))
+                return result
+
+            yield ask
 
 
 def ask_all(study: str, requests, label: str, *, source: str, profile: str, out, **options) -> tuple:

@@ -9,6 +9,8 @@ from compendium.frame import files, param_types
 from compendium.frame.paths import PARAMS, STUDIES, from_root, shown
 
 PROFILES = ("demo", "released", "live")
+ACCEPT_MISSING = "COMPENDIUM_ACCEPT_MISSING"  # with it a stage that lacks replies goes on without them
+MISSING = "missing"  # the folder of marks that such a stage leaves in its run's
 LEDGERS_ONLY = (
     "COMPENDIUM_LEDGERS_ONLY"  # the variable with which no endpoint is asked: ledgers hold every reply
 )

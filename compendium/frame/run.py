@@ -17,8 +17,8 @@ from pathlib import Path
 from compendium.frame import warm
 from compendium.frame.archive import Archive, ArchiveError, mirror_folder, sources
 from compendium.frame.chain import check_params, notebooks, write_stamps
-from compendium.frame.files import remove_leftovers, said
-from compendium.frame.params import PROFILES, is_small, run_folder
+from compendium.frame.files import read_jsonl, remove_leftovers, said
+from compendium.frame.params import ACCEPT_MISSING, MISSING, PROFILES, is_small, run_folder
 from compendium.frame.paths import ROOT, STUDIES, below_root, check_place, shown
 from compendium.frame.processes import run_group
 
@@ -36,6 +36,7 @@ def main(arguments=None, *, check_live=None) -> int:
         with one_run(out) as lock:
             for path in remove_leftovers(out):
                 print(f"{shown(path)}: left by a run that was killed, removed", file=sys.stderr)
+            _take_up_missing(books, out)
             write_stamps(books, out)
             code, nothing, stop = _snakemake(options, smoke, out, lock)
     except ValueError as error:  # every error of bad input is one, and its message says what would be right
@@ -63,6 +64,8 @@ def main(arguments=None, *, check_live=None) -> int:
 
         print("\n".join(summary_lines(out)))
         print(f"Cells: {shown(out / 'cells.csv')}   Report: {shown(out / 'verification.html')}")
+    for mark in _marks(out):
+        print(f"Missing, as accepted: {mark['study']}, {mark['stage']}: {mark['missing']}")
     return 0
 
 
@@ -122,6 +125,19 @@ def _sound(study: str, profile: str, smoke: bool) -> bool:
         return False
 
 
+def _marks(out: Path) -> list[dict]:
+    """What stages of the run lack and went on without (`--accept-missing`)."""
+    return [mark for path in sorted((out / MISSING).glob("*.jsonl")) for mark in read_jsonl(path)]
+
+
+def _take_up_missing(books, out: Path) -> None:
+    """Make stale what asks models in a study that lacks replies, so that they are asked for."""
+    studies = {mark["study"] for mark in _marks(out)}
+    for book in books:
+        if book.study in studies and "source" in book.parameters:
+            (out / "cells" / book.study / f"{book.name}.csv").unlink(missing_ok=True)
+
+
 def _verified(out: Path) -> bool:
     """Whether the report in `out` was made, and after the last cells."""
     report = out / "verification.csv"
@@ -143,6 +159,11 @@ def _parser() -> argparse.ArgumentParser:
         "--cores", default="", help="how many notebooks run side by side (default: every core)"
     )
     parser.add_argument("--build", default="", help="folder for results (default: build/<profile>)")
+    parser.add_argument(
+        "--accept-missing",
+        action="store_true",
+        help="go on where models gave no reply, and say what is missing",
+    )
     parser.add_argument("snakemake", nargs="*", help="further options for Snakemake, after --")
     return parser
 
@@ -179,6 +200,8 @@ def _snakemake(options, smoke: bool, out: Path, lock) -> tuple:
         f"build={json.dumps(str(below_root(out)), ensure_ascii=False)}",  # quoted: it is read as YAML
     ]
     environment = dict(os.environ)
+    if options.accept_missing:
+        environment[ACCEPT_MISSING] = "1"
     for name, first in (("PYTHONPATH", ROOT), ("PATH", Path(sys.executable).parent)):
         environment[name] = os.pathsep.join(filter(None, [str(first), os.environ.get(name)]))
     nothing, told = False, Progress()

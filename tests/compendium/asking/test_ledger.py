@@ -10,10 +10,13 @@ import pytest
 
 from compendium.asking.account import spent_on
 from compendium.asking.budget import SPENDING
+from compendium.asking.endpoint import Endpoint
 from compendium.asking.errors import LedgerError
 from compendium.asking.ledger import COLUMNS, Ledger
 from compendium.asking.request import Request
+from compendium.asking.stage import run_stage
 from compendium.frame.paths import ROOT
+from tests.compendium.asking.loopback import Loopback
 
 
 def asked(number, **more):
@@ -233,3 +236,29 @@ def test_a_commit_waits_for_the_disk(tmp_path):
     full = 2
     assert ledger._read("PRAGMA synchronous") == [(full,)]
     assert ledger._read("PRAGMA journal_mode") == [("wal",)]
+
+
+def test_another_service_under_the_same_name_is_refused_unless_it_is_declared_one(tmp_path):
+    one, other = "https://one.example/v1", "https://other.example/v1"
+    with Ledger(tmp_path / "l") as ledger, ledger.writing():
+        ledger.check_service("m", Endpoint(one))
+        ledger.check_service("m", Endpoint(one + "/"))
+        ledger.check_service("n", Endpoint(other))
+        with pytest.raises(
+            LedgerError, match=r"replies of m from https://one.example/v1, .*same_as: \[https://one"
+        ):
+            ledger.check_service("m", Endpoint(other))
+        ledger.check_service("m", Endpoint(other, same_as=[one]))
+
+
+def test_a_stage_asks_no_other_service_for_what_is_missing(tmp_path, monkeypatch):
+    monkeypatch.setattr(Endpoint, "loopback", property(lambda self: False))
+    first, second = [Request("m", [{"role": "user", "content": text}]) for text in "ab"]
+    with Ledger(tmp_path / "l") as ledger:
+        with Loopback() as server:
+            run_stage([first], Endpoint(server.url, None), ledger, progress=False)
+        with Loopback() as server:
+            run_stage([first], Endpoint(server.url, None), ledger, progress=False)  # nothing is missing
+            with pytest.raises(LedgerError, match="holds replies of m from http://127"):
+                run_stage([first, second], Endpoint(server.url, None), ledger, progress=False)
+            assert server.log == []
