@@ -18,6 +18,7 @@ from lib.numeric import average_ranks, centred_ranks, floats
 from lib.ranks import bonferroni, checked_p, holm, kendall_tau_b, spearman
 from lib.resampling import bootstrap_weights, percentile_interval
 
+RELIABILITY_FLOOR = 0.2  # below it a correlation cannot be freed of noise
 EXACT_UNITS = 8  # up to so many units the p of rho is that of all their orders
 METHODS = ("spearman", "kendall")
 ADJUSTMENTS = ("none", "bonferroni", "holm", "fdr_bh")
@@ -176,11 +177,16 @@ def disattenuated(coefficient, first_reliability=1.0, second_reliability=1.0):
     """What a correlation would be without measurement error: coefficient / sqrt(product of the
     reliabilities).
 
-    NaN where a reliability is 0 (nothing but noise was measured). Values beyond 1 are given as they are: they
+    Not estimable, NaN, where a reliability is below RELIABILITY_FLOOR (0.2): the formula divides by its root, and an
+    estimate so near to 0 has a relative error that swamps the quotient. Values beyond 1 are given as they are: they
     say that chance, or a reliability too low, is at work. Works on numbers, arrays and frames.
+
+    >>> float(round(disattenuated(0.29, 0.4), 2)), float(disattenuated(0.19, 0.007))
+    (0.46, nan)
     """
-    product = np.asarray(first_reliability, dtype=float) * np.asarray(second_reliability, dtype=float)
-    return coefficient / np.sqrt(np.where(product > 0, product, np.nan))
+    first, second = np.asarray(first_reliability, dtype=float), np.asarray(second_reliability, dtype=float)
+    known = (first >= RELIABILITY_FLOOR) & (second >= RELIABILITY_FLOOR)
+    return coefficient / np.sqrt(np.where(known, first * second, np.nan))
 
 
 def ceiling(reliability) -> float | np.ndarray:

@@ -161,7 +161,7 @@ def test_disattenuation_recovers_the_true_correlation():
     seen = np.corrcoef(metric, noisy)[0, 1]
     assert seen == pytest.approx(0.277, abs=0.02)
     assert disattenuated(seen, 1 / (1 + 2.25)) == pytest.approx(0.5, abs=0.03)
-    assert np.isnan(disattenuated(0.3, 0.0))
+    assert np.isnan(disattenuated(0.3, 0.0)) and np.isnan(disattenuated(0.3, [0.19, 0.007])).all()
     assert ceiling([-0.1, 0.25]).tolist() == [0.0, 0.5]
 
 

@@ -1,0 +1,67 @@
+"""lib.selection: what it says of one measure, and how often it finds something among seven that are nothing."""
+
+import numpy as np
+import pytest
+
+from lib.ranks import spearman
+from lib.resampling import bootstrap
+from lib.selection import strongest_correlation
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def test_one_measure_has_an_ordinary_interval():
+    first, second = rng(1).multivariate_normal([0, 0], [[1, 0.5], [0.5, 1]], 150).T
+    found = strongest_correlation([first], second, B=4000, rng=rng(2))
+    plain = bootstrap(
+        np.stack([first, second]), lambda d, axis=-1: spearman(d[0], d[1], axis), B=4000, rng=rng(3)
+    )
+    assert found.place == 0 and found.estimate == plain.estimate
+    assert (found.lo, found.hi) == pytest.approx((plain.lo, plain.hi), abs=0.03)
+
+
+def test_seven_measures_of_nothing_seldom_look_like_something():
+    """An interval that ignores the choice excludes 0 in about a third of such studies."""
+    draws, corrected, plain = rng(4), 0, 0
+    for _ in range(120):
+        values = draws.normal(size=(8, 80))
+        found = strongest_correlation(values[:7], values[7], B=250, rng=draws)
+        corrected += found.lo > 0 or found.hi < 0
+        own = strongest_correlation(values[[found.place]], values[7], B=250, rng=draws)
+        plain += own.lo > 0 or own.hi < 0
+    assert corrected <= 12  # 6 are expected, with a standard error of 2.4
+    assert plain >= 24
+
+
+def test_the_interval_of_the_chosen_covers_its_truth():
+    draws, hits = rng(5), 0
+    for _ in range(120):
+        target = draws.normal(size=100)
+        values = 0.3 * target + draws.normal(size=(5, 100))
+        found = strongest_correlation(values, target, B=250, rng=draws)
+        pearson = 0.3 / np.sqrt(1.09)
+        hits += found.lo <= 6 / np.pi * np.arcsin(pearson / 2) <= found.hi
+    assert hits >= 107
+
+
+def test_a_measure_that_does_not_vary_is_passed_over_and_missing_left_out():
+    target = np.arange(12.0)
+    values = np.array([np.full(12, 3.0), np.r_[np.nan, 11.0 - target[1:]]])
+    found = strongest_correlation(values, target, B=100, rng=rng())
+    assert found.place == 1 and found.estimate == -1
+
+
+@pytest.mark.parametrize(
+    "measures, target, options, says",
+    [
+        ([[1, 2, 3]], [1, 2], {}, "do not match"),
+        ([[1, 1, 1]], [1, 2, 3], {}, "no measure varies"),
+        ([[1, 2, np.inf]], [1, 2, 3], {}, "infinite"),
+        ([[1, 2, 3]], [1, 2, 3], {"confidence": 95}, "confidence"),
+    ],
+)
+def test_bad_input(measures, target, options, says):
+    with pytest.raises(ValueError, match=says):
+        strongest_correlation(measures, target, B=10, rng=rng(), **options)
