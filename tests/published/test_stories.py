@@ -71,7 +71,7 @@ def test_numbers_of_the_text(printed, paper, row, column, words):
 
 
 def test_statuses_can_be_given(printed):
-    assert not printed.duplicated(["exhibit", "row", "column"]).any() and len(printed) == 190
+    assert not printed.duplicated(["exhibit", "row", "column"]).any() and len(printed) == 195
     assert (printed["kind"] == "bound").sum() == (printed["note"].str.startswith("<")).sum()
 
 
