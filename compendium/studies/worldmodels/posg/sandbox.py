@@ -1,19 +1,23 @@
 """Running a Python world model that nobody has vouched for. Standard library only.
 
-Every candidate gets its own process, in which the kernel shows it the interpreter's files (read-only), one
-empty scratch folder in memory, and nothing else: no network, no other file, no inherited environment, no
-second process or thread, and limits on CPU, memory, file size, output and wall-clock time. The import is
-already inside. The candidate's answer is JSON over a pipe, taken as data of unknown origin: whoever uses
-the document validates it (`compendium.studies.worldmodels.posg.lanes`), for a hostile candidate can write any answer it likes.
+Every candidate gets its own processes, in which the kernel shows the interpreter's files (read-only, under a
+neutral name), one empty scratch folder in memory, and nothing else: no other process, no network, no other file,
+no inherited environment, no name of the host, no second process or thread, only the system calls on a list
+(`sandbox_calls`), and limits on CPU, memory, file size, output and wall-clock time. The import is already inside.
+The candidate's answer goes to a process that waits for it inside and alone can reach this one; it is JSON, taken
+as data of unknown origin: whoever uses the document validates it (`compendium.studies.worldmodels.posg.lanes`), for
+a hostile candidate can write any answer it likes. It must name a class that the program defines.
 
-Two ways in, tried in this order: bubblewrap (`bwrap`), and the same namespaces entered directly. Both end
-in a system-call filter, and both prove to themselves that the doors are shut before the candidate is
-compiled. Where neither can be had, `run_candidate` refuses.
+Two ways in, tried in this order: bubblewrap (`bwrap`), and the same namespaces entered directly
+(`sandbox_enter`). Both end in the same system-call filter, and both prove to themselves that the doors are shut
+before the candidate is compiled. Where neither can be had, `run_candidate` refuses.
 """
 
 import functools
 import json
+import marshal
 import os
+import platform
 import re
 import selectors
 import shutil
@@ -26,7 +30,13 @@ import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from compendium.studies.worldmodels.posg.sandbox_calls import ARCHITECTURES, filters
+
 HERE = Path(__file__).resolve().parent
+PYTHON = "/python"  # where the interpreter lies inside
+INSIDE = f"{PYTHON}/inside.py"
+FLAGS = ["-I", "-S", "-B", "-X", "utf8"]
+SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")  # shared libraries there say nothing of the machine
 BACKENDS = ("bwrap", "namespaces")
 STATUSES = ("ok", "error", "memory", "timeout", "cpu", "output", "crashed", "unreadable")
 
@@ -121,29 +131,45 @@ def _lacking(backend: str) -> str | None:
     """What this machine has not got that `backend` cannot start without, or None."""
     if not sys.platform.startswith("linux"):
         return f"it needs Linux, this is {sys.platform}"
+    if platform.machine() not in ARCHITECTURES:
+        return f"no system-call filter is written for {platform.machine()}"
     if backend == "bwrap" and shutil.which("bwrap") is None:
         return "the program bwrap is not installed"
     return None
 
 
 def _run(source, limits: Limits, backend: str) -> Verdict:
+    order = {
+        "source": source,
+        "backend": backend,
+        "limits": asdict(limits),
+        "abstract": (HERE / "abstract.py").read_text(encoding="utf-8"),
+        "outsider": os.getpid(),
+    }
+    if backend != "none":
+        order |= filters(platform.machine())
     with tempfile.TemporaryDirectory(prefix="posg-") as root:
+        command = _command(backend, limits, root)
+        return _converse(command, json.dumps(order).encode(), limits, backend)
+
+
+def _command(backend: str, limits: Limits, root: str) -> list[str]:
+    """What to start: the inside, by itself or by one of the ways in; `root` is an empty folder."""
+    if backend == "none":
+        return [_interpreter(), *FLAGS, str(HERE / "sandbox_child.py")]
+    visible, libraries = _visible()
+    environment = {"LD_LIBRARY_PATH": libraries} if libraries else {}
+    inner = [f"{PYTHON}/bin/python", *FLAGS, INSIDE]
+    if backend == "namespaces":
         order = {
-            "source": source,
-            "backend": backend,
             "root": root,
-            "limits": asdict(limits),
-            "abstract": (HERE / "abstract.py").read_text(encoding="utf-8"),
-            "visible": list(_visible()),
-            "hidden": list(_hidden()),
+            "visible": visible,
+            "hidden": _hidden(),
+            "scratch_bytes": limits.scratch_bytes,
+            "command": inner,
+            "environment": environment,
         }
-        return _converse(_command(backend, limits), json.dumps(order).encode(), limits, backend)
-
-
-def _command(backend: str, limits: Limits) -> list[str]:
-    inner = [_interpreter(), "-I", "-S", "-B", "-X", "utf8", str(HERE / "sandbox_child.py")]
-    if backend != "bwrap":
-        return inner
+        return [_interpreter(), *FLAGS, str(HERE / "sandbox_enter.py"), marshal.dumps(order).hex()]
     outer = [
         shutil.which("bwrap"),
         "--unshare-all",
@@ -160,10 +186,12 @@ def _command(backend: str, limits: Limits) -> list[str]:
         "--hostname",
         "sandbox",
     ]
-    for path in (*_visible(), str(HERE / "sandbox_child.py")):
-        outer += ["--ro-bind", path, path]
-    for path in _hidden():
-        outer += ["--tmpfs", path, "--remount-ro", path]
+    for outside, inside in visible:
+        outer += ["--ro-bind", outside, inside]
+    for inside in _hidden():
+        outer += ["--tmpfs", inside, "--remount-ro", inside]
+    for name, value in environment.items():
+        outer += ["--setenv", name, value]
     size = str(limits.scratch_bytes)
     outer += ["--size", size, "--tmpfs", "/scratch", "--remount-ro", "/", "--chdir", "/scratch"]
     return outer + inner
@@ -240,30 +268,30 @@ def _feed(selector, pipe, order: bytes) -> bytes:
 
 
 def _verdict(answer: bytes, noise: bytes, code: int, backend: str) -> Verdict:
-    """Read the answer as data of unknown origin."""
-    if not answer.strip():
-        # bubblewrap reports its child's signal as 128 + number
-        number = -code if code < 0 else code - 128 if code > 128 else 0
-        if number in (signal.SIGXCPU, signal.SIGKILL):
-            return Verdict("cpu", "stopped by the kernel at its CPU limit", backend=backend)
+    """Read the answer as data of unknown origin: one line by the process that waited, the rest by the candidate."""
+    head, _, answer = answer.partition(b"\n")
+    if not head:  # the one that waits has not come so far
         last = noise.decode("utf-8", "replace").strip().splitlines()[-1:] or [f"exit status {code}"]
-        started = noise.startswith(b"bwrap:")
-        return Verdict(
-            "refused" if started else "crashed",
-            f"ended without an answer: {_one_line(last[0][:300])}",
-            backend=backend,
-        )
+        status = "refused" if noise.startswith((b"bwrap:", b"enter:")) else "crashed"
+        said = f"ended without an answer: {_one_line(last[0][:300])}"
+        return Verdict(status, said, backend=backend)
+    told = json.loads(head)
+    if told["ended"]:
+        return Verdict(told["ended"][0], _one_line(told["ended"][1]), backend=backend)
     try:
         data = json.loads(answer, parse_constant=_no_constant, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
         said = f"the answer is not JSON: {type(error).__name__}: {error}"
-        return Verdict("unreadable", said[:300], backend=backend)
-    known = {"ok": dict, "error": type(None), "memory": type(None), "refused": type(None)}
+        return Verdict("unreadable", _one_line(said[:300]), backend=backend)
+    known = {"ok": dict, "error": type(None), "memory": type(None), "output": type(None)}
     if not isinstance(data, dict) or data.get("status") not in known:
         return Verdict("unreadable", "the answer is not a verdict", backend=backend)
     document, message = data.get("document"), data.get("message", "")
     if not isinstance(message, str) or not isinstance(document, (dict, type(None))):
         return Verdict("unreadable", "the answer is not a verdict", backend=backend)
+    if document is not None and data.get("class") not in told["classes"]:
+        said = "the answer is not a verdict: it names no class that the program defines"
+        return Verdict("unreadable", said, backend=backend)
     return Verdict(
         data["status"], _one_line(message[:500]), document if data["status"] == "ok" else None, backend
     )
@@ -290,10 +318,15 @@ def _interpreter() -> str:
     return os.path.realpath(sys.executable)
 
 
+def _library() -> str:
+    """Where the standard library lies inside."""
+    return f"{PYTHON}/{sys.platlibdir}/python{sys.version_info.major}.{sys.version_info.minor}"
+
+
 @functools.lru_cache(maxsize=1)
-def _visible() -> tuple[str, ...]:
-    """What the sandbox shows, read-only: the interpreter, its standard library, and the shared libraries
-    that these load."""
+def _visible() -> tuple[list, str]:
+    """([[outside, inside], …], where shared libraries of its own lie inside): what the sandbox shows, read-only: the
+    interpreter, its standard library, the shared libraries that these load, and the script."""
     python, library = _interpreter(), os.path.realpath(sysconfig.get_path("stdlib"))
     extensions = os.path.join(library, "lib-dynload")
     modules = [
@@ -313,17 +346,23 @@ def _visible() -> tuple[str, ...]:
     except (OSError, subprocess.TimeoutExpired):
         libraries = []
     if not libraries:
-        libraries = [path for path in ("/lib", "/lib64", "/usr/lib") if os.path.isdir(path)]
-    inside = [path for path in libraries if not path.startswith(library + os.sep)]
-    return tuple(dict.fromkeys([python, library, *inside]))
+        libraries = [path for path in SYSTEM if os.path.isdir(path)]
+    shown = [[python, f"{PYTHON}/bin/python"], [library, _library()]]
+    shown.append([str(HERE / "sandbox_child.py"), INSIDE])
+    own = ""
+    for path in libraries:
+        if path in SYSTEM or path.startswith(tuple(f"{folder}/" for folder in SYSTEM)):
+            shown.append([path, path])
+        elif not path.startswith(library + os.sep):
+            own = f"{PYTHON}/shared"
+            shown.append([path, f"{own}/{os.path.basename(path)}"])
+    return shown, own
 
 
 @functools.lru_cache(maxsize=1)
 def _hidden() -> tuple[str, ...]:
-    """Folders inside what is shown that are covered: installed packages are no business of a world model."""
-    library = os.path.realpath(sysconfig.get_path("stdlib"))
-    return tuple(
-        path
-        for name in ("site-packages", "dist-packages")
-        if os.path.isdir(path := os.path.join(library, name))
-    )
+    """Folders inside what is shown that are covered: installed packages are no business of a world model, and what
+    the interpreter was built with names folders of the machine."""
+    library = Path(sysconfig.get_path("stdlib")).resolve()
+    names = ["site-packages", "dist-packages", *(path.name for path in library.glob("config-*"))]
+    return tuple(f"{_library()}/{name}" for name in names if (library / name).is_dir())

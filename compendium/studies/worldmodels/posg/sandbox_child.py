@@ -1,175 +1,30 @@
 """The inside of the sandbox: a script, never imported by the project. Standard library only.
 
-Reads one JSON order from standard input, shuts every door that is still open, proves that they are shut,
-and only then compiles and imports the candidate. The answer is one JSON object on the standard output it
-was started with; whatever the candidate prints goes to standard error.
+Two processes. The one that waits reads the order, starts the other, and alone can reach whoever ordered. The
+candidate's shuts every door that is still open, proves that they are shut, and only then compiles and imports the
+candidate; whatever that prints goes to standard error. Its answer goes to the one that waits, which takes it only
+from a process that is still there to return a number it could not know, and says how the process ended otherwise.
+A program that stays and speaks this whole exchange is listened to: its answer is data, whoever made it.
 """
 
+import _signal  # without the names of signals, whose import costs as much as the rest
 import ctypes
 import json
 import os
 import resource
 import struct
 import sys
+import time
 import types
 
 PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP = 1, 38, 22
-CLONE_FLAGS = 0x10000000 | 0x00020000 | 0x40000000 | 0x08000000 | 0x04000000  # user, mount, net, ipc, uts
-MS_RDONLY, MS_NOSUID, MS_NODEV, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 32, 4096, 16384, 1 << 18
-MNT_DETACH = 2
+EPERM, ESRCH = 1, 3
+SHUT = b"shut"
+LENGTH, NONCE = 8, 16  # bytes
+NO_WAY_BACK = 90  # how the candidate's process ends where its own descriptors are gone
+AST_ONLY = 0x400
+PATIENCE = 200  # hundredths of a second that a process has to end in, once it can no longer answer
 libc = ctypes.CDLL(None, use_errno=True)
-
-# System calls a world model has no use for, by machine: processes and threads, the network, other
-# processes' memory, mounts and namespaces, kernel facilities. Opening files is left to the namespaces.
-REFUSED = {
-    "x86_64": (
-        0xC000003E,
-        [
-            29,
-            41,
-            42,
-            43,
-            44,
-            45,
-            46,
-            47,
-            49,
-            50,
-            53,
-            56,
-            57,
-            58,
-            59,
-            62,
-            64,
-            68,
-            101,
-            103,
-            133,
-            134,
-            135,
-            155,
-            161,
-            163,
-            164,
-            165,
-            166,
-            167,
-            169,
-            170,
-            172,
-            173,
-            175,
-            176,
-            179,
-            200,
-            234,
-            240,
-            246,
-            248,
-            249,
-            250,
-            259,
-            272,
-            298,
-            302,
-            303,
-            304,
-            308,
-            310,
-            311,
-            312,
-            313,
-            319,
-            321,
-            322,
-            323,
-            424,
-            425,
-            426,
-            427,
-            428,
-            429,
-            430,
-            431,
-            432,
-            433,
-            434,
-            435,
-            438,
-        ],
-    ),
-    "aarch64": (
-        0xC00000B7,
-        [
-            33,
-            39,
-            40,
-            41,
-            51,
-            60,
-            89,
-            92,
-            97,
-            104,
-            105,
-            106,
-            116,
-            117,
-            129,
-            130,
-            131,
-            142,
-            161,
-            180,
-            186,
-            190,
-            194,
-            198,
-            199,
-            200,
-            201,
-            202,
-            203,
-            206,
-            207,
-            211,
-            212,
-            217,
-            218,
-            219,
-            220,
-            221,
-            224,
-            241,
-            261,
-            264,
-            265,
-            268,
-            270,
-            271,
-            272,
-            273,
-            279,
-            280,
-            281,
-            282,
-            424,
-            425,
-            426,
-            427,
-            428,
-            429,
-            430,
-            431,
-            432,
-            433,
-            434,
-            435,
-            438,
-        ],
-    ),
-}
 
 
 class Open(Exception):
@@ -179,51 +34,6 @@ class Open(Exception):
 def check(result, what):
     if result != 0:
         raise Open(f"{what}: {os.strerror(ctypes.get_errno())}")
-
-
-def mount(source, target, kind, flags, data=None):
-    text = [None if value is None else value.encode() for value in (source, target, kind, data)]
-    check(libc.mount(text[0], text[1], text[2], ctypes.c_ulong(flags), text[3]), f"mount {target}")
-
-
-def enter_namespaces(order):
-    """Leave the machine: own user, mount, network, IPC and host-name namespaces, and a root folder that
-    holds the interpreter (read-only) and an empty scratch folder."""
-    uid, gid = os.geteuid(), os.getegid()
-    check(libc.prctl(PR_SET_PDEATHSIG, 9, 0, 0, 0), "parent-death signal")
-    check(libc.unshare(CLONE_FLAGS), "namespaces")
-    for name, text in (("setgroups", "deny"), ("uid_map", f"65534 {uid} 1"), ("gid_map", f"65534 {gid} 1")):
-        with open(f"/proc/self/{name}", "w") as handle:
-            handle.write(text)
-    mount(None, "/", None, MS_REC | MS_PRIVATE)
-    root = order["root"]
-    size = order["limits"]["scratch_bytes"]
-    mount("sandbox", root, "tmpfs", MS_NOSUID | MS_NODEV, f"size={size},mode=755")
-    for path in order["visible"]:
-        inside = root + path
-        if os.path.isdir(path):
-            os.makedirs(inside, exist_ok=True)
-        else:
-            os.makedirs(os.path.dirname(inside), exist_ok=True)
-            open(inside, "w").close()
-        mount(path, inside, None, MS_BIND | MS_REC)
-        mount(None, inside, None, MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV)
-    for path in order["hidden"]:
-        mount("hidden", root + path, "tmpfs", MS_NOSUID | MS_NODEV | MS_RDONLY, "size=4096")
-    os.mkdir(root + "/scratch")
-    os.mkdir(root + "/old")
-    os.chdir(root)
-    check(libc.syscall(155 if os.uname().machine == "x86_64" else 41, b".", b"./old"), "pivot_root")
-    os.chdir("/")
-    check(libc.umount2(b"/old", MNT_DETACH), "umount")
-    os.rmdir("/old")
-    # empty files take no room, but memory of the kernel's
-    mount("scratch", "/scratch", "tmpfs", MS_NOSUID | MS_NODEV, f"size={size},nr_inodes=100,mode=700")
-    mount(None, "/", None, MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV)
-    os.chdir("/scratch")
-    # version 3 header, this process, and three empty sets twice: no capability is kept
-    header = ctypes.create_string_buffer(struct.pack("=Ii", 0x20080522, 0))
-    check(libc.capset(header, ctypes.create_string_buffer(24)), "capabilities")
 
 
 def set_limits(limits):
@@ -239,35 +49,35 @@ def set_limits(limits):
         resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (value, value))
 
 
-def refuse_system_calls():
-    """A seccomp filter: the calls in REFUSED fail with EPERM; another machine's calling convention kills."""
-    arch, numbers = REFUSED.get(os.uname().machine, (None, None))
-    if arch is None:
-        raise Open(f"no system-call filter is written for {os.uname().machine}")
-    rule = lambda code, jt, jf, k: struct.pack("HBBI", code, jt, jf, k)
-    deny = 0x00050000 | 1
-    program = [rule(0x20, 0, 0, 4), rule(0x15, 1, 0, arch), rule(0x06, 0, 0, 0x80000000), rule(0x20, 0, 0, 0)]
-    program += [rule(0x35, 0, 1, 0x40000000), rule(0x06, 0, 0, deny)]  # the x32 numbers
-    for number in numbers:
-        program += [rule(0x15, 0, 1, number), rule(0x06, 0, 0, deny)]
-    program.append(rule(0x06, 0, 0, 0x7FFF0000))
-    code = ctypes.create_string_buffer(b"".join(program))
-    pointer = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(program), ctypes.addressof(code)))
+def refuse_system_calls(program):
+    """Put a seccomp filter in place (sandbox_calls.py), for good."""
+    code = ctypes.create_string_buffer(program)
+    pointer = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(code)))
     check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no new privileges")
     check(libc.prctl(PR_SET_SECCOMP, 2, pointer, 0, 0), "system-call filter")
 
 
-def prove_shut():
+def prove_alone(outsider):
+    """That no process outside has a number here, and the host's name is not known: asked before the filter is."""
+    try:
+        os.kill(outsider, 0)
+    except OSError as error:
+        if error.errno != ESRCH:
+            raise Open("a process outside can be reached") from None
+    else:
+        if outsider > 9:  # in here, numbers begin again from 1
+            raise Open("a process outside can be reached")
+    if os.getpid() > 9:
+        raise Open("the machine's processes can be reached")
+    if os.uname().nodename != "sandbox":
+        raise Open("the host's name can be reached")
+
+
+def prove_shut(doors):
     """Try the doors. A kernel that accepts a limit but does not enforce it is found out here."""
-
-    def connect():
-        if libc.socket(2, 1, 0) < 0:  # without the module, whose import would cost as much as all the rest
-            raise OSError
-
     for what, attempt in (
         ("a file outside", lambda: os.open("/etc/passwd", os.O_RDONLY)),
         ("/proc", lambda: os.listdir("/proc/self")),
-        ("a socket", connect),
         ("a process", os.fork),
         ("the root folder", lambda: os.mkdir("/outside")),
     ):
@@ -276,10 +86,15 @@ def prove_shut():
         except OSError:
             continue
         raise Open(f"{what} can be reached")
+    for name, number, *arguments in doors:
+        given = [ctypes.c_long(value) for value in arguments]
+        if libc.syscall(ctypes.c_long(number), *given) != -1 or ctypes.get_errno() != EPERM:
+            raise Open(f"the system call {name} can be reached")
 
 
 def build(order):
-    """Import the candidate and tabulate its world model. Whatever goes wrong here is the candidate's."""
+    """Import the candidate and tabulate its world model: (document, name of its class). Whatever goes wrong here
+    is the candidate's."""
     base = types.ModuleType("abstract_posg")
     exec(compile(order["abstract"], "abstract_posg.py", "exec"), base.__dict__)
     tabulate, kind, failure = base.tabulate, base.AbstractPOSG, base.WorldModelError
@@ -295,39 +110,148 @@ def build(order):
     found = [value for value in found if not any(value in other.__mro__[1:] for other in found)]
     if len(found) != 1:
         raise failure(f"{len(found)} classes extend AbstractPOSG, should be one")
-    return tabulate(found[0](), order["limits"]["max_states"])
+    return tabulate(found[0](), order["limits"]["max_states"]), found[0].__name__
+
+
+def answer_of(order):
+    """What the candidate comes to, as JSON."""
+    try:
+        answer = {"status": "ok"}
+        if order["source"] is not None:
+            answer["document"], answer["class"] = build(order)
+    except MemoryError:
+        answer = {"status": "memory", "message": "ran out of memory"}
+    except BaseException as error:  # the candidate may raise anything, SystemExit included
+        line = getattr(error, "lineno", None) or _line(error)
+        where = f" (line {line})" if line else ""
+        try:
+            said = str(error)[:400]
+        except BaseException:  # a hostile __str__
+            said = ""
+        answer = {"status": "error", "message": f"{type(error).__name__}: {said}{where}"}
+    data = json.dumps(answer).encode()
+    if len(data) > order["limits"]["output_bytes"]:
+        data = json.dumps({"status": "output", "message": f"an answer of {len(data)} bytes"}).encode()
+    return data
+
+
+def run_candidate(order, proof, answer, question):
+    """The candidate's process, from its first line to its last."""
+    empty, end = os.pipe()
+    os.close(end)
+    os.dup2(empty, 0)
+    os.dup2(2, 1)
+    for number in set(range(3, 32)) - {proof, answer, question}:
+        try:
+            os.close(number)
+        except OSError:
+            pass
+    isolated = order["backend"] != "none"
+    try:
+        check(libc.prctl(PR_SET_PDEATHSIG, 9, 0, 0, 0), "parent-death signal")
+        if isolated:
+            prove_alone(order["outsider"])
+        set_limits(order["limits"])
+        if isolated:
+            refuse_system_calls(bytes.fromhex(order["candidate"]))
+            prove_shut(order["doors"])
+    except (Open, OSError, ValueError) as error:
+        os.write(proof, str(error).encode())
+        os._exit(1)
+    os.write(proof, SHUT)
+    os.close(proof)
+    data = answer_of(order)
+    try:
+        _send(answer, struct.pack(">Q", len(data)) + data)
+        _send(answer, os.read(question, NONCE))
+    except OSError:
+        os._exit(NO_WAY_BACK)
+    os._exit(0)  # no exit handlers, finalisers or threads of the candidate
+
+
+def listen(worker, answer, question, limits):
+    """(answer, None) of the candidate's process, or (b"", (status, message)) where it gave none."""
+    head = _receive(answer, LENGTH)
+    data = b""
+    if len(head) == LENGTH and (length := struct.unpack(">Q", head)[0]) <= limits["output_bytes"]:
+        data = _receive(answer, length)
+        if len(data) == length:
+            nonce = os.urandom(NONCE)
+            try:
+                _send(question, nonce)
+            except OSError:  # nobody is there to read it
+                nonce = None
+            back = _receive(answer, NONCE + 1)
+            if back == nonce:
+                return data, None
+    ended = _ending(worker, limits)
+    if head:  # something was written, and not by what runs to its end
+        return b"", ("unreadable", f"the answer is not a verdict: the program wrote it, and {ended[1]}")
+    return b"", ended
+
+
+def _ending(worker, limits):
+    """(status, message): how the candidate's process ended, or that it goes on with no way to answer."""
+    for _ in range(PATIENCE):
+        number, status, used = os.wait4(worker, os.WNOHANG)
+        if number:
+            break
+        time.sleep(0.01)
+    else:
+        os.kill(worker, _signal.SIGKILL)
+        os.wait4(worker, 0)
+        return "crashed", "it closed the descriptor of its answer and went on"
+    if os.WIFSIGNALED(status):
+        import signal
+
+        name = signal.Signals(os.WTERMSIG(status)).name
+        # the kernel counts ticks for the limit and measures for the sum, which on a busy machine differ
+        if name in ("SIGXCPU", "SIGKILL") and used.ru_utime + used.ru_stime > limits["cpu_seconds"] / 2:
+            return "cpu", "stopped by the kernel at its CPU limit"
+        return "crashed", f"ended without an answer: it was ended by {name}"
+    if os.WEXITSTATUS(status) == NO_WAY_BACK:
+        return "crashed", "it closed the descriptor of its answer"
+    return "crashed", f"ended without an answer: it left, exit status {os.WEXITSTATUS(status)}"
+
+
+def classes_in(source):
+    """Names of the classes that a program defines with a base, anywhere in it."""
+    names, left = [], [compile(source, "candidate.py", "exec", AST_ONLY)]
+    while left:
+        node = left.pop()
+        if type(node).__name__ == "ClassDef" and node.bases:
+            names.append(node.name)
+        for field in node._fields:
+            value = getattr(node, field, None)
+            left += [
+                part for part in (value if isinstance(value, list) else [value]) if hasattr(part, "_fields")
+            ]
+    return names
 
 
 def main():
     order = json.loads(sys.stdin.buffer.read())
-    answer_to = os.dup(1)
-    os.dup2(2, 1)
-    try:
-        if order["backend"] == "namespaces":
-            enter_namespaces(order)
-        set_limits(order["limits"])
-        if order["backend"] != "none":
-            refuse_system_calls()
-            prove_shut()
-    except (Open, OSError, ValueError, ImportError) as error:
-        answer = {"status": "refused", "message": str(error)}
+    proof, answer, question = os.pipe(), os.pipe(), os.pipe()
+    worker = os.fork()
+    if worker == 0:
+        run_candidate(order, proof[1], answer[1], question[0])
+    for number in (proof[1], answer[1], question[0]):
+        os.close(number)
+    _signal.signal(_signal.SIGPIPE, _signal.SIG_IGN)
+    said, data, ended, classes = _receive(proof[0], 1000), b"", None, []
+    if said != SHUT:
+        ended = ("refused", said.decode("utf-8", "replace") or _ending(worker, order["limits"])[1])
     else:
-        try:
-            answer = {"status": "ok"}
-            if order["source"] is not None:
-                answer["document"] = build(order)
-        except MemoryError:
-            answer = {"status": "memory", "message": "ran out of memory"}
-        except BaseException as error:  # the candidate may raise anything, SystemExit included
-            line = getattr(error, "lineno", None) or _line(error)
-            where = f" (line {line})" if line else ""
+        if order["backend"] != "none":
+            refuse_system_calls(bytes.fromhex(order["waiting"]))
+        data, ended = listen(worker, answer[0], question[1], order["limits"])
+        if data and order["source"] is not None:
             try:
-                said = str(error)[:400]
-            except BaseException:  # a hostile __str__
-                said = ""
-            answer = {"status": "error", "message": f"{type(error).__name__}: {said}{where}"}
-    _send(answer_to, json.dumps(answer).encode())
-    os._exit(0)  # no exit handlers, finalisers or threads of the candidate
+                classes = classes_in(order["source"])
+            except (ValueError, SyntaxError, RecursionError, MemoryError):
+                pass  # then it defines none
+    _send(1, json.dumps({"ended": ended, "classes": classes}).encode() + b"\n" + data)
+    os._exit(0)
 
 
 def _line(error):
@@ -340,9 +264,17 @@ def _line(error):
     return line
 
 
+def _receive(descriptor, count):
+    """`count` bytes, or as many as came before the other side closed."""
+    data = bytearray()
+    while len(data) < count and (chunk := os.read(descriptor, min(count - len(data), 65536))):
+        data += chunk
+    return bytes(data)
+
+
 def _send(descriptor, data):
     while data:
-        data = data[os.write(descriptor, data) :]
+        data = data[os.write(descriptor, data[:65536]) :]
 
 
 if __name__ == "__main__":
