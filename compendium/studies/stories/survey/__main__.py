@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from compendium.studies.stories.data import read_texts
-from compendium.studies.stories.survey.app import create_app, open_store
+from compendium.studies.stories.survey.app import HOSTS, create_app, open_store
 
 
 def main(arguments=None) -> int:
@@ -26,7 +26,11 @@ def main(arguments=None) -> int:
 
     print(f"{count or 'the same'} stories; http://{options.host}:{options.port}/", flush=True)
     uvicorn.run(
-        create_app(store), host=options.host, port=options.port, access_log=False, log_level="warning"
+        create_app(store, tuple(dict.fromkeys([*HOSTS, options.host, *options.name]))),
+        host=options.host,
+        port=options.port,
+        access_log=False,
+        log_level="warning",
     )
     return 0
 
@@ -44,6 +48,12 @@ def _parser():
         "--host", default="127.0.0.1", help="127.0.0.1: this machine alone; put TLS in front of it elsewhere"
     )
     serve.add_argument("--port", type=int, default=8765)
+    serve.add_argument(
+        "--name",
+        action="append",
+        default=[],
+        help="a name that raters reach it by (survey.example.org); may be repeated",
+    )
     serve.add_argument(
         "--balanced", action="store_true", help="pick at random among the stories with the fewest ratings"
     )

@@ -10,17 +10,24 @@
     POST /api/sessions/{token}/ratings    {story: handle, scores: {dimension: 1-5}}
     POST /api/sessions/{token}/finish
 
-An error is {error, field} with a status of 4xx. No request and no answer is logged: an address is not kept
-anywhere.
+An error is {error, field} with a status of 4xx. What changes anything (POST) must come from the page itself: the form
+carries a token that a cookie (SameSite, out of scripts' reach) confirms, and is sent back as X-Form-Token; Host and
+Origin must be the survey's own. No request and no answer is logged: an address is not kept anywhere.
 """
 
 import functools
+import hmac
+import json
+import re
 import secrets
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import FileResponse, JSONResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -34,6 +41,8 @@ from compendium.studies.stories.survey.store import QUESTIONS, Store
 STATIC = Path(__file__).parent / "static"
 INSTRUMENTS = DATA / "instruments" / "stories"
 LARGEST_BODY = 20_000
+HOSTS = ("127.0.0.1", "localhost")
+COOKIE, TOKEN = "survey-form", re.compile(r"[0-9a-f]{32}")
 HEADERS = {
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
@@ -54,12 +63,14 @@ def open_store(path, balanced: bool = False) -> Store:
     )
 
 
-def create_app(store: Store) -> Starlette:
-    """The ASGI application over a store."""
+def create_app(store: Store, hosts=HOSTS) -> Starlette:
+    """The ASGI application over a store; it answers to the names in `hosts` and no other."""
 
     def resource(act, needs_body=False):
         async def endpoint(request):
             try:
+                if request.method == "POST":
+                    _check_sender(request, hosts)
                 body = await _body(request) if needs_body else None
                 content = await run_in_threadpool(act, request, body)
             except (SurveyError, StoriesError) as error:
@@ -72,6 +83,14 @@ def create_app(store: Store) -> Starlette:
     def token(request):
         return request.path_params["token"]
 
+    async def whole_form(request):
+        mine = request.cookies.get(COOKIE, "")
+        mine = mine if TOKEN.fullmatch(mine) else secrets.token_hex(16)  # two tabs share one
+        answer = JSONResponse({**form(), "token": mine}, headers=HEADERS)
+        secure = request.url.scheme == "https"
+        answer.set_cookie(COOKIE, mine, httponly=True, samesite="strict", secure=secure, path="/")
+        return answer
+
     def story(request, _):
         found = store.story(token(request), request.query_params.get("language"))
         return {**(found or {"story": None}), "rated": store.status(token(request))["rated"]}
@@ -81,9 +100,10 @@ def create_app(store: Store) -> Starlette:
         return {"finished": True}
 
     return Starlette(
+        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)],
         routes=[
             Route("/", lambda _: FileResponse(STATIC / "index.html", headers=HEADERS)),
-            Route("/api/form", resource(lambda *_: form())),
+            Route("/api/form", whole_form),
             Route(
                 "/api/sessions",
                 resource(lambda _, body: {"session": store.begin(body)}, True),
@@ -95,7 +115,7 @@ def create_app(store: Store) -> Starlette:
                 "/api/sessions/{token}/ratings",
                 resource(
                     lambda request, body: {
-                        "rated": store.rate(token(request), str(body.get("story")), body.get("scores"))
+                        "rated": store.rate(token(request), body.get("story"), body.get("scores"))
                     },
                     True,
                 ),
@@ -103,7 +123,7 @@ def create_app(store: Store) -> Starlette:
             ),
             Route("/api/sessions/{token}/finish", resource(finish), methods=["POST"]),
             Mount("/static", StaticFiles(directory=STATIC)),
-        ]
+        ],
     )
 
 
@@ -129,13 +149,34 @@ def form() -> dict:
     }
 
 
+def _check_sender(request, hosts) -> None:
+    """Raise SurveyError (403) for a request that another site's page sent."""
+    origin = request.headers.get("origin")
+    if origin is not None:
+        try:
+            place = urlsplit(origin)
+            own = place.netloc == request.headers.get("host") or (
+                place.scheme == "https" and place.hostname in set(hosts) - set(HOSTS)
+            )
+        except ValueError:
+            own = False
+        if not own:
+            raise SurveyError("this was sent by another site", "form", 403)
+    cookie, sent = request.cookies.get(COOKIE, ""), request.headers.get("x-form-token", "")
+    if not (TOKEN.fullmatch(cookie) and hmac.compare_digest(cookie.encode(), sent.encode())):
+        raise SurveyError("this form is too old; reload the page", "form", 403)
+
+
 async def _body(request) -> dict:
-    raw = await request.body()
-    if len(raw) > LARGEST_BODY:
-        raise SurveyError("the answer is too long", status=413)
+    """What a request holds, measured while it comes: no more than LARGEST_BODY is ever kept."""
+    raw = bytearray()
+    async for part in request.stream():
+        raw += part
+        if len(raw) > LARGEST_BODY:
+            raise SurveyError("the answer is too long", status=413)
     try:
-        content = await request.json()
-    except ValueError:
+        content = json.loads(bytes(raw))
+    except (ValueError, RecursionError):
         content = None
     if not isinstance(content, dict):
         raise SurveyError("the answer should be a JSON object")

@@ -4,7 +4,9 @@ Every answer is committed before it is confirmed. A session holds one story at a
 same one, and the same story cannot be rated twice by one person however often the button is pressed.
 """
 
+import os
 import sqlite3
+import unicodedata
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,6 +19,8 @@ from compendium.studies.stories.survey import SurveyError
 ADULT, OLDEST = 18, 110
 QUESTIONS = ("native_language", "gender", "age", "education", "experience")
 LONGEST_ANSWER = 60
+JOINERS = "\u200c\u200d"  # letters of some languages need them
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a text begins that a spreadsheet would run
 _SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS texts (story INTEGER, language TEXT, handle TEXT NOT NULL, author TEXT NOT NULL,
     prompt TEXT NOT NULL, text TEXT NOT NULL, PRIMARY KEY (story, language));
@@ -41,6 +45,10 @@ class Store:
     def __init__(self, path, *, fresh, now, pick, balanced: bool = False):
         self.path, self.fresh, self.now, self.pick, self.balanced = Path(path), fresh, now, pick, balanced
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+        self.path.chmod(
+            0o600
+        )  # whoever runs the survey, and nobody else; the log beside it has the same mode
         with self._open(transaction=False) as database:
             database.execute("PRAGMA journal_mode = WAL")
             database.executescript(_SCHEMA)
@@ -78,10 +86,7 @@ class Store:
         if answers.get("consent") is not True:
             raise SurveyError("please agree to take part first", "consent")
         language = answers.get("language")
-        if language not in LANGUAGES:
-            raise SurveyError(
-                f"language should be one of {', '.join(LANGUAGES)}, not {language!r}", "language"
-            )
+        _check_language(language)
         values = [_answer(name, answers.get(name)) for name in QUESTIONS]
         token, session = self.fresh(), self.fresh()
         with self._open() as database:
@@ -101,17 +106,14 @@ class Store:
 
     def story(self, token: str, language: str | None = None) -> dict | None:
         """The session's current story {handle, prompt, text, language}, picked at random from those it has
-        not rated; None where none is left. `language` switches the session's language."""
+        not rated; None where none is left or the session is finished. `language` switches the session's language."""
         with self._open() as database:
             session = self._session(database, token)
             if language is not None:
-                if language not in LANGUAGES:
-                    raise SurveyError(
-                        f"language should be one of {', '.join(LANGUAGES)}, not {language!r}", "language"
-                    )
+                _check_language(language)
                 session["language"] = language
                 database.execute("UPDATE sessions SET language = ? WHERE token = ?", (language, token))
-            current = self._current(database, token, session["language"])
+            current = None if session["finished"] else self._current(database, token, session["language"])
             if current is None:
                 return None
             row = database.execute(
@@ -129,22 +131,30 @@ class Store:
 
         The same story again (a second press, a resend after a lost answer) changes nothing and is no error.
         Raises SurveyError for a score that is missing or no whole number from 1 to 5, or a story that is not
-        its own.
+        its own, or (409) a session that is finished.
         """
         if not isinstance(scores, dict):
             raise SurveyError("scores should be an object: a whole number for each dimension", "scores")
         values = [_rating(name, scores.get(name)) for name in DIMENSIONS]
+        known = isinstance(handle, str) and handle.isascii()
         with self._open() as database:
-            self._session(database, token)
-            text = database.execute(
-                "SELECT story, language FROM texts WHERE handle = ?", (handle,)
-            ).fetchone()
-            if text is None:
+            session = self._session(database, token)
+            text = (
+                known
+                and database.execute(
+                    "SELECT story, language FROM texts WHERE handle = ?", (handle,)
+                ).fetchone()
+            )
+            if not text:
                 raise SurveyError("this story is not part of the survey", "story", 404)
             done = database.execute(
                 "SELECT 1 FROM ratings WHERE token = ? AND story = ?", (token, text[0])
             ).fetchone()
             if not done:
+                if session["finished"]:
+                    raise SurveyError(
+                        "this session is finished; nothing more can be rated in it", "session", 409
+                    )
                 current = database.execute(
                     "SELECT current FROM sessions WHERE token = ?", (token,)
                 ).fetchone()[0]
@@ -180,14 +190,29 @@ class Store:
             return pd.read_sql_query(query, database)[SHEET]
 
     def export(self, path) -> Path:
-        """Write the sheet as .xlsx or .csv (by the name's ending), whole or not at all."""
-        path = Path(path)
+        """Write the sheet as .xlsx or .csv (by the name's ending), whole or not at all, readable by its owner alone.
+
+        Control characters are spelled out (`\\x0b`), and no text is a formula: in .xlsx it is marked as text, in .csv
+        an apostrophe stands before it.
+        """
+        path, sheet = Path(path), self.sheet()
+        texts = [name for name in sheet if not pd.api.types.is_numeric_dtype(sheet[name])]
+        sheet[texts] = sheet[texts].map(_shown)
         if path.suffix == ".csv":
-            return write_csv_atomic(path, self.sheet())
-        if path.suffix != ".xlsx":
+            sheet[texts] = sheet[texts].map(lambda text: f"'{text}" if text.startswith(FORMULA) else text)
+            write_csv_atomic(path, sheet)
+        elif path.suffix == ".xlsx":
+            with (
+                atomic_write(path, suffix=".xlsx") as temporary,
+                pd.ExcelWriter(temporary, engine="openpyxl") as book,
+            ):
+                sheet.to_excel(book, index=False)
+                for cell in (cell for row in book.book.active.iter_rows() for cell in row):
+                    if isinstance(cell.value, str):
+                        cell.data_type, cell.quotePrefix = "s", cell.value.startswith(FORMULA)
+        else:
             raise SurveyError(f"{path.name}: the sheet can be written as .xlsx or .csv")
-        with atomic_write(path, suffix=".xlsx") as temporary:
-            self.sheet().to_excel(temporary, index=False)
+        path.chmod(0o600)
         return path
 
     @contextmanager
@@ -210,12 +235,16 @@ class Store:
             database.close()
 
     def _session(self, database, token) -> dict:
-        row = database.execute(
-            "SELECT language, finished, (SELECT count(*) FROM ratings r WHERE r.token = s.token) "
-            "FROM sessions s WHERE token = ?",
-            (str(token),),
-        ).fetchone()
-        if row is None:
+        known = str(token).isascii()
+        row = (
+            known
+            and database.execute(
+                "SELECT language, finished, (SELECT count(*) FROM ratings r WHERE r.token = s.token) "
+                "FROM sessions s WHERE token = ?",
+                (str(token),),
+            ).fetchone()
+        )
+        if not row:
             raise SurveyError("unknown session; begin again", "session", 404)
         return {"language": row[0], "finished": bool(row[1]), "rated": row[2]}
 
@@ -243,17 +272,46 @@ class Store:
         return chosen
 
 
+def _check_language(language) -> None:
+    if not isinstance(language, str) or language not in LANGUAGES:
+        said = f"language should be one of {', '.join(LANGUAGES)}, not {_echo(language)}"
+        raise SurveyError(said, "language")
+
+
 def _answer(name, value) -> str:
     if name == "age":
-        if isinstance(value, bool) or not str(value).strip().isdecimal() or not ADULT <= int(value) <= OLDEST:
-            raise SurveyError(f"age should be a whole number from {ADULT} to {OLDEST}, not {value!r}", "age")
-        return str(int(value))
+        text = str(value).strip() if isinstance(value, (int, str)) and not isinstance(value, bool) else ""
+        if len(text) > 3 or not text.isdecimal() or not ADULT <= int(text) <= OLDEST:
+            raise SurveyError(
+                f"age should be a whole number from {ADULT} to {OLDEST}, not {_echo(value)}", "age"
+            )
+        return str(int(text))
     if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_ANSWER:
         raise SurveyError(f"{name} should be answered in 1 to {LONGEST_ANSWER} characters", name)
+    if any(unicodedata.category(letter)[0] == "C" and letter not in JOINERS for letter in value.strip()):
+        raise SurveyError(f"{name} should be answered in letters, without control characters", name)
     return value.strip()
 
 
 def _rating(name, value) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not LOWEST <= value <= HIGHEST:
-        raise SurveyError(f"{name} should be a whole number from {LOWEST} to {HIGHEST}, not {value!r}", name)
+        raise SurveyError(
+            f"{name} should be a whole number from {LOWEST} to {HIGHEST}, not {_echo(value)}", name
+        )
     return value
+
+
+def _echo(value) -> str:
+    """What somebody sent, as an error may repeat it: short, and without half a surrogate pair."""
+    text = ascii(value)
+    return text if len(text) <= 40 else f"{text[:40]}…"
+
+
+def _shown(text) -> str:
+    """Text as a sheet can hold it: line ends and tabs stay, other control characters are spelled out."""
+    return "".join(
+        letter
+        if letter in "\n\t" or unicodedata.category(letter) not in ("Cc", "Cs")
+        else ascii(letter)[1:-1]
+        for letter in str(text)
+    )

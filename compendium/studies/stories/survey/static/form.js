@@ -28,7 +28,7 @@ async function ask(path, body) {
   let answer;
   try {
     answer = await fetch(path, body === undefined ? {} : {
-      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+      method: "POST", headers: { "Content-Type": "application/json", "X-Form-Token": form.token }, body: JSON.stringify(body) });
   } catch {
     throw Object.assign(new Error(words().offline), { status: 0 });
   }

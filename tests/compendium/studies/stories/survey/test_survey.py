@@ -64,7 +64,8 @@ def store(tmp_path, texts):
 
 @pytest.fixture
 def client(store):
-    with TestClient(create_app(store)) as client:
+    with TestClient(create_app(store), base_url="http://localhost") as client:
+        client.headers["X-Form-Token"] = client.get("/api/form").json()["token"]
         yield client
 
 
