@@ -25,6 +25,11 @@ def krippendorff_alpha(ratings, level: str = "nominal") -> float | np.ndarray:
     alpha is undefined the result is NaN: no unit holds two ratings, or all pairable ratings are one value
     (nothing could have disagreed). level: "nominal", "ordinal", "interval" or "ratio" (values >= 0). Raises
     ValueError for fewer than two axes, an unknown level, or a negative value at ratio level.
+
+    >>> float(round(krippendorff_alpha([[1, 2, 3, 3], [1, 2, 3, np.nan]]), 3))
+    1.0
+    >>> float(round(krippendorff_alpha([[1, 2, 3, 3], [1, 2, 4, 3]], "interval"), 3))
+    0.889
     """
     alphas = _over_batch(ratings, level, lambda sample: sample.alpha(sample.sizes[np.newaxis]))
     return _plain(alphas[..., 0])
@@ -38,6 +43,12 @@ def krippendorff_alpha_interval(
     ratings[..., rater, unit] as in `krippendorff_alpha`; with leading axes the fields are arrays, and each
     entry has draws of its own. Replicates in which alpha is undefined are left out of the quantiles. Raises
     ValueError as `krippendorff_alpha`, and for a bad B, rng or confidence.
+
+    >>> found = krippendorff_alpha_interval(
+    ...     [[0, 1] * 20, [0, 1] * 19 + [1, 0]], "nominal", B=200, rng=np.random.default_rng(1)
+    ... )
+    >>> bool(found.lo < found.estimate < found.hi)
+    True
     """
     check_replicates(B, rng)
     if not 0 < confidence < 1:
@@ -63,6 +74,11 @@ def cohen_kappa(first, second, weights: str | None = None) -> float:
     themselves; a category of the scale that nobody used thus keeps its distance.
     NaN where it is undefined: no complete pair, or both raters give one and the same value throughout.
     Raises ValueError for samples of different shapes or unknown weights.
+
+    >>> cohen_kappa([0, 0, 1, 1], [0, 0, 1, 0])
+    0.5
+    >>> round(cohen_kappa([1, 2, 3], [1, 2, 5], weights="quadratic"), 3)
+    0.667
     """
     first, second = floats(first), floats(second)
     if first.ndim != 1 or first.shape != second.shape:
@@ -88,6 +104,9 @@ def landis_koch(value: float) -> str:
     Lower bounds 0.20, 0.40, 0.60 and 0.80 belong to the upper band, as in the AlienBench paper's Table 7
     (Landis and Koch's own words for the same bands are slight, fair, moderate, substantial and almost
     perfect). A value that falls short of a bound by rounding error alone (1e-12) reaches it.
+
+    >>> landis_koch(0.72), landis_koch(1 - 0.6)
+    ('Good', 'Moderate')
     """
     if np.isnan(value):
         return "Undefined"

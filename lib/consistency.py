@@ -21,6 +21,9 @@ def sweep_consistency(scores) -> np.ndarray:
 
     Missing scores are dropped pair by pair. NaN for a judge with no such pair.
     Raises ConsistencyError unless scores has the axes [anchor, judge, unit] with two anchors or more.
+
+    >>> sweep_consistency([[[1, 2, 3]], [[2, 4, 6]]]).round(3)
+    array([1.])
     """
     scores = np.asarray(scores, dtype=float)
     n_units = scores.shape[-1] if scores.ndim == 3 else 0
@@ -32,6 +35,9 @@ def collapse(scores) -> np.ndarray:
     """One value per unit from several axes' scores (A11): the mean over the last axis, missing left out.
 
     A unit with no score on any axis is NaN.
+
+    >>> collapse([[1, 3], [np.nan, 4], [np.nan, np.nan]])
+    array([ 2.,  4., nan])
     """
     scores = np.asarray(scores, dtype=float)
     present = (~np.isnan(scores)).sum(axis=-1)
@@ -45,6 +51,9 @@ def pair_moments(scores, atom_of, n_atoms: int, weights=None) -> np.ndarray:
     scores[anchor, judge, unit], atom_of[unit], weights[unit] (default 1) -> moments[atom, judge, pair, 6]
     with the weighted sums of 1, x, y, xx, yy and xy over the atom's units that both anchors scored; pairs in
     the order of itertools.combinations. Raises ConsistencyError as `sweep_consistency`.
+
+    >>> pair_moments([[[1, 2, 3]], [[2, 4, 6]]], [0, 0, 1], 2)[:, 0, 0, 0]
+    array([2., 1.])
     """
     scores = np.asarray(scores, dtype=float)
     if scores.ndim != 3 or len(scores) < 2:
@@ -71,7 +80,12 @@ def pair_moments(scores, atom_of, n_atoms: int, weights=None) -> np.ndarray:
 
 
 def consistency_from_moments(moments, counts) -> np.ndarray:
-    """Consistency of every resample at once: moments[atom, judge, pair, 6], counts[b, atom] -> [b, judge]."""
+    """Consistency of every resample at once: moments[atom, judge, pair, 6], counts[b, atom] -> [b, judge].
+
+    >>> moments = pair_moments([[[1, 2, 3]], [[2, 4, 6]]], [0, 1, 2], 3)
+    >>> consistency_from_moments(moments, [[1, 1, 1]]).round(3)
+    array([[1.]])
+    """
     moments, counts = np.asarray(moments, dtype=float), np.asarray(counts, dtype=float)
     n_atoms, *rest = moments.shape
     total = (counts @ moments.reshape(n_atoms, -1)).reshape(-1, *rest)
@@ -86,7 +100,11 @@ def consistency_from_moments(moments, counts) -> np.ndarray:
 
 
 def anchors_compared(scores) -> np.ndarray:
-    """How many anchor pairs enter each judge's consistency: [judge] (both vectors vary on the shared units)."""
+    """How many anchor pairs enter each judge's consistency: [judge] (both vectors vary on the shared units).
+
+    >>> anchors_compared([[[1, 2, 3]], [[2, 4, 6]], [[5, 5, 5]]])
+    array([1])
+    """
     n_units = np.asarray(scores).shape[-1]
     n, x, y, xx, yy, _ = np.moveaxis(pair_moments(scores, np.arange(n_units), n_units).sum(axis=0), -1, 0)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -51,6 +51,10 @@ def correlation_matrix(first: pd.DataFrame, second: pd.DataFrame, method: str = 
     for rho exact (all orders of the ranks) with at most 8 units or in perfect order, else by the t distribution
     with n - 2 degrees of freedom; for tau-b as scipy.stats.kendalltau. Raises ValueError for an unknown method or
     frames without a unit in common.
+
+    >>> first, second = pd.DataFrame({"a": [1, 2, 3, 4]}), pd.DataFrame({"b": [1, 3, 2, 4]})
+    >>> float(correlation_matrix(first, second).coefficient.at["a", "b"])
+    0.8
     """
     if method not in METHODS:
         raise ValueError(f"unknown method {method!r}: use one of {', '.join(METHODS)}")
@@ -69,6 +73,10 @@ def correlation_matrix(first: pd.DataFrame, second: pd.DataFrame, method: str = 
 def correlate(first, second, method: str = "spearman") -> tuple[float, float, int]:
     """(coefficient, two-sided p, pairs) of first[unit] and second[unit]; NaN, NaN where either is
     constant.
+
+    >>> value, p, n = correlate([1, 2, 3], [4, 5, 9])
+    >>> value, round(p, 3), n
+    (1.0, 0.333, 3)
     """
     first, second = floats(first), floats(second)
     seen = ~(np.isnan(first) | np.isnan(second))
@@ -101,6 +109,9 @@ def _exact_p(first, second, value) -> float:
 def benjamini_hochberg(p) -> np.ndarray:
     """Adjusted p values that control the false discovery rate; missing (NaN) ones stay missing and are not
     counted. Raises ValueError for a p value outside [0, 1].
+
+    >>> benjamini_hochberg([0.01, 0.02, 0.03, 0.5])
+    array([0.04, 0.04, 0.04, 0.5 ])
     """
     p = checked_p(p)
     seen = p[~np.isnan(p)]
@@ -119,6 +130,10 @@ def adjust(p: pd.DataFrame, method: str = "holm") -> pd.DataFrame:
 
     In a matrix of a table with itself the diagonal is not a test and each pair stands twice: pass
     `off_diagonal(p)`.
+
+    >>> adjust(pd.DataFrame([[0.01, 0.02], [0.03, 0.5]]), "holm").to_numpy().round(3)
+    array([[0.04, 0.06],
+           [0.06, 0.5 ]])
     """
     if method not in ADJUSTMENTS:
         raise ValueError(f"unknown adjustment {method!r}: use one of {', '.join(ADJUSTMENTS)}")
@@ -132,13 +147,21 @@ def adjust(p: pd.DataFrame, method: str = "holm") -> pd.DataFrame:
 def off_diagonal(p: pd.DataFrame) -> pd.DataFrame:
     """A square matrix with only its lower triangle: each pair once, the diagonal and the upper half
     missing.
+
+    >>> off_diagonal(pd.DataFrame([[1.0, 0.2], [0.2, 1.0]])).to_numpy()
+    array([[nan, nan],
+           [0.2, nan]])
     """
     keep = np.tril(np.ones(p.shape, dtype=bool), k=-1)
     return p.where(pd.DataFrame(keep, index=p.index, columns=p.columns))
 
 
 def marks(p: pd.DataFrame) -> pd.DataFrame:
-    """Significance marks as the Stories paper prints them: * p < .05, † p < .01, ‡ p < .001, else nothing."""
+    """Significance marks as the Stories paper prints them: * p < .05, † p < .01, ‡ p < .001, else nothing.
+
+    >>> marks(pd.DataFrame([[0.04, 0.009, 0.0005, 0.3]])).to_numpy().tolist()
+    [['*', '†', '‡', '']]
+    """
 
     def mark(value):
         return next((sign for bound, sign in MARKS if value < bound), "")
@@ -155,6 +178,9 @@ def rater_reliability(groups) -> Reliability:
     out, and with it a unit that keeps fewer than two, as alpha does; a unit that was rated once says nothing about
     noise, but counts for the spread between units. A negative between-variance is 0. Raises ValueError where no
     unit has two ratings.
+
+    >>> round(rater_reliability([[1, 2], [4, 5], [2, 2]]).single, 3)
+    0.879
     """
     sizes, sums, squares = _rated(groups)
     return _reliability(sizes, sums, squares, np.ones((1, len(sizes))))[0]
@@ -163,6 +189,11 @@ def rater_reliability(groups) -> Reliability:
 def reliability_interval(groups, *, B: int, rng: np.random.Generator, confidence: float = 0.95):
     """{"single", "mean"}: percentile intervals of the two reliabilities; units are resampled with their
     ratings.
+
+    >>> groups = [[k % 5, k % 5 + k % 2] for k in range(40)]
+    >>> found = reliability_interval(groups, B=200, rng=np.random.default_rng(1))["mean"]
+    >>> bool(found.lo < found.estimate < found.hi)
+    True
     """
     sizes, sums, squares = _rated(groups)
     estimate = _reliability(sizes, sums, squares, np.ones((1, len(sizes))))[0]
@@ -192,6 +223,9 @@ def disattenuated(coefficient, first_reliability=1.0, second_reliability=1.0):
 def ceiling(reliability) -> float | np.ndarray:
     """The correlation that a perfect measure of the truth would reach with noisy scores: sqrt(their
     reliability).
+
+    >>> round(float(ceiling(0.4)), 2)
+    0.63
     """
     return np.sqrt(np.clip(np.asarray(reliability, dtype=float), 0.0, None))[()]
 

@@ -39,6 +39,9 @@ def embed(texts, model: str = MINILM, cache=None) -> np.ndarray:
     cache : path of an SQLite file that keeps vectors by sha256 of model and text; None keeps nothing.
 
     Raises EmbeddingError for an entry that is no text or is blank, or a model that cannot be loaded.
+
+    >>> embed(["a cat", "a cat", "a dog"], NGRAMS).shape
+    (3, 1024)
     """
     texts = list(texts)
     for position, text in enumerate(texts):
@@ -60,6 +63,10 @@ def cosine_distance(vectors: np.ndarray) -> np.ndarray:
 
     Rounding to 6 decimals is coarser than float32 noise and far finer than any difference that matters;
     it makes ties ties on every machine, so that a greedy choice between them falls the same way.
+
+    >>> cosine_distance([[1, 0], [0, 1]])
+    array([[0., 1.],
+           [1., 0.]])
     """
     vectors = np.asarray(vectors, dtype=np.float64)
     return np.clip(np.round(1.0 - vectors @ vectors.T, 6), 0.0, 2.0)
@@ -178,9 +185,14 @@ def _one_thread():
     loader's progress bar has no place in a notebook."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a missing notebook widget for progress bars is no news to a reader
-        import torch
-        from sentence_transformers import SentenceTransformer  # noqa: F401  (imported here, under the filter)
-        from transformers.utils import logging
+        try:
+            import torch
+            from sentence_transformers import SentenceTransformer  # noqa: F401  (imported here, under the filter)
+            from transformers.utils import logging
+        except ImportError:
+            raise EmbeddingError(
+                f"a network needs the package sentence-transformers: install it, or use {NGRAMS}"
+            ) from None
 
     threads, bars = torch.get_num_threads(), logging.is_progress_bar_enabled()
     torch.set_num_threads(1)

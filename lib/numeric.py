@@ -58,7 +58,11 @@ def levels(values) -> tuple[np.ndarray, np.ndarray]:
 
 
 def chunk_sizes(total: int, width: int) -> Iterator[int]:
-    """Split `total` replicates into chunks of at most CHUNK_CELLS // `width` (at least one each)."""
+    """Split `total` replicates into chunks of at most CHUNK_CELLS // `width` (at least one each).
+
+    >>> list(chunk_sizes(5, CHUNK_CELLS // 2))
+    [2, 2, 1]
+    """
     size = max(1, CHUNK_CELLS // max(1, width))
     for start in range(0, total, size):
         yield min(size, total - start)
@@ -83,7 +87,10 @@ def significant(values, digits: int):
 
 
 def check_replicates(B: int, rng) -> None:
-    """Raise ValueError unless `B` is a positive whole number and `rng` a numpy Generator."""
+    """Raise ValueError unless `B` is a positive whole number and `rng` a numpy Generator.
+
+    >>> check_replicates(100, np.random.default_rng(1))
+    """
     if not isinstance(rng, np.random.Generator):
         raise ValueError(f"rng must be a numpy.random.Generator, got {type(rng).__name__}")
     if isinstance(B, bool) or not isinstance(B, (int, np.integer)) or B < 1:
@@ -94,12 +101,19 @@ def average_ranks(values) -> np.ndarray:
     """Ranks along the last axis, 1 = smallest, tied values sharing their average rank.
 
     values[..., item]; NaN (missing) is not ranked and stays NaN. Neighbours within TIE_RTOL tie.
+
+    >>> average_ranks([3.0, 1.0, 3.0, np.nan])
+    array([2.5, 1. , 2.5, nan])
     """
     return _ranks(values, average=True)
 
 
 def minimum_ranks(values) -> np.ndarray:
-    """As `average_ranks`, but tied values all take the lowest rank of their group (competition ranking)."""
+    """As `average_ranks`, but tied values all take the lowest rank of their group (competition ranking).
+
+    >>> minimum_ranks([3.0, 1.0, 3.0])
+    array([2., 1., 2.])
+    """
     return _ranks(values, average=False)
 
 
@@ -135,6 +149,9 @@ def centred_ranks(values) -> np.ndarray:
 
     Exact sums make equal correlations equal to the last bit, whatever order they were computed in; a rho can
     then be compared with a permutation null that holds the same rho.
+
+    >>> centred_ranks([3.0, 1.0, 3.0, np.nan])
+    array([ 1., -2.,  1.,  0.])
     """
     doubled = 2 * average_ranks(values)
     observed = ~np.isnan(doubled)

@@ -20,7 +20,11 @@ class Plane(NamedTuple):
 
 def spread(positions, gap: float) -> np.ndarray:
     """Positions for labels that would overlap: at least `gap` apart, in the order of positions[label], as near to
-    them as least squares allows (isotonic regression of what is left after the gaps)."""
+    them as least squares allows (isotonic regression of what is left after the gaps).
+
+    >>> spread([0.0, 0.1, 5.0], 1.0).round(2)
+    array([-0.45,  0.55,  5.  ])
+    """
     from scipy.optimize import isotonic_regression
 
     positions = np.asarray(positions, dtype=float)
@@ -36,6 +40,9 @@ def principal_plane(measures: pd.DataFrame, components: int = 2) -> Plane:
 
     Incomplete stories and constant measures are left out. A component's sign is fixed so that its loadings
     sum to a positive number. Raises ValueError where fewer than two stories or measures are left.
+
+    >>> principal_plane(pd.DataFrame({"a": [1, 2, 3], "b": [2, 4, 7]})).share.round(3)
+    array([1., 0.])
     """
     complete = measures.dropna()
     varied = complete.loc[:, complete.nunique() > 1]

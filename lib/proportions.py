@@ -12,6 +12,10 @@ def wilson_interval(successes, n, confidence: float = 0.95):
 
     Unlike the Wald interval it stays in [0, 1] and has width where all or none succeed. NaN where n is 0.
     Raises ValueError for successes outside 0 ... n and a confidence outside (0, 1).
+
+    >>> lo, hi = wilson_interval(3, 10)
+    >>> float(round(lo, 3)), float(round(hi, 3))
+    (0.108, 0.603)
     """
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must lie between 0 and 1, got {confidence!r}")
@@ -30,7 +34,11 @@ def wilson_interval(successes, n, confidence: float = 0.95):
 
 
 def median_iqr(values) -> tuple[float, float, float]:
-    """(median, first quartile, third quartile), linear interpolation; missing values left out, NaN for none."""
+    """(median, first quartile, third quartile), linear interpolation; missing values left out, NaN for none.
+
+    >>> median_iqr([1, 2, 3, 4, np.nan])
+    (2.5, 1.75, 3.25)
+    """
     kept = np.asarray(values, float)
     kept = kept[~np.isnan(kept)]
     if not kept.size:
@@ -43,6 +51,9 @@ def within_pair_sd(scores) -> np.ndarray:
     """Sample standard deviation over repeats of each pair: scores[pair, repeat] -> sd[pair].
 
     Missing repeats are left out; NaN for a pair with fewer than two.
+
+    >>> within_pair_sd([[1, 3, np.nan], [2, np.nan, np.nan]]).round(3)
+    array([1.414,   nan])
     """
     scores = np.atleast_2d(np.asarray(scores, float))
     count = (~np.isnan(scores)).sum(axis=1)
@@ -56,6 +67,10 @@ def paired_deltas(table: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
     (`second` minus `first`), items that lack one of the two left out.
 
     Raises ValueError for an item that has a condition twice.
+
+    >>> table = pd.DataFrame({"item": [1, 1], "condition": ["a", "b"], "value": [2.0, 5.0]})
+    >>> paired_deltas(table, "a", "b")["delta"].tolist()
+    [3.0]
     """
     chosen = table[table["condition"].isin([first, second])]
     twice = chosen.duplicated(["item", "condition"])
@@ -69,6 +84,10 @@ def paired_deltas(table: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
 
 
 def self_consistency(items, agreement) -> float:
-    """Mean of a symmetric `agreement(a, b)` over all unordered pairs of `items`; NaN for fewer than two."""
+    """Mean of a symmetric `agreement(a, b)` over all unordered pairs of `items`; NaN for fewer than two.
+
+    >>> self_consistency([1, 1, 2], lambda a, b: float(a == b))
+    0.3333333333333333
+    """
     scores = [agreement(a, b) for a, b in itertools.combinations(items, 2)]
     return float(np.mean(scores)) if scores else np.nan

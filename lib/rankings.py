@@ -23,6 +23,9 @@ def mean_replicates(scores, *, paired: bool, B: int, rng: np.random.Generator, s
     paired: every entrant met the same units (queries, cases), so all share one draw; otherwise each entrant's own
     units are drawn by themselves. strata[unit]: labels of what is fixed by design (conditions); as many units of
     each are drawn as there are. Raises ValueError for an entrant without any unit, a bad B or rng.
+
+    >>> mean_replicates([[1, 2], [3, 5]], paired=True, B=4, rng=np.random.default_rng(1)).shape
+    (4, 2)
     """
     check_replicates(B, rng)
     scores = floats(scores, finite=True)
@@ -51,6 +54,10 @@ def pair_p(replicates) -> np.ndarray:
 
     Twice the smaller tail of the differences at zero, each tail as (1 + count) / (B + 1); replicates in which one of
     the two is undefined are left out. Far too small for few units: paired ones have `paired_p`.
+
+    >>> pair_p([[1, 2], [1, 3], [2, 2], [5, 2]])
+    array([[nan,  1.],
+           [ 1., nan]])
     """
     replicates = np.asarray(replicates, dtype=float)
     first, second = replicates[:, :, None], replicates[:, None, :]
@@ -86,6 +93,10 @@ def rank_table(estimates: pd.Series, replicates, p=None) -> pd.DataFrame:
     share in which it stands above the next in line, ties half); p_next (two-sided, Holm over the neighbours);
     beaten_by and beats (how many entrants stand clearly above and below it, Holm over all pairs at 0.05).
     replicates[b, entrant] in the order of `estimates`; p[i, j]: as `pair_p` (the default) or `paired_p` gives it.
+
+    >>> replicates = [[5, 9], [6, 8], [5, 9], [9, 7]]
+    >>> rank_table(pd.Series([6.0, 8.0], ["a", "b"]), replicates)[["rank", "first"]].to_numpy().tolist()
+    [[1.0, 0.75], [2.0, 0.25]]
     """
     replicates = np.asarray(replicates, dtype=float)
     values = estimates.to_numpy(dtype=float)
@@ -115,7 +126,12 @@ def rank_table(estimates: pd.Series, replicates, p=None) -> pd.DataFrame:
 
 
 def separated(p, level: float = 0.05) -> np.ndarray:
-    """Which pairs differ after Holm over all pairs: boolean [i, j] from the symmetric p[i, j] of `pair_p`."""
+    """Which pairs differ after Holm over all pairs: boolean [i, j] from the symmetric p[i, j] of `pair_p`.
+
+    >>> separated([[np.nan, 0.01], [0.01, np.nan]])
+    array([[False,  True],
+           [ True, False]])
+    """
     p = np.asarray(p, dtype=float)
     upper = np.triu_indices(len(p), k=1)
     clear = np.zeros(p.shape, dtype=bool)
@@ -128,6 +144,9 @@ def win_share(scores, *, paired: bool) -> np.ndarray:
 
     paired: units are compared one by one, over those that both have; otherwise every unit of the one with every
     unit of the other (Mann-Whitney's U as a share). NaN for an entrant that shares no unit with any other.
+
+    >>> win_share([[1, 2], [3, 3]], paired=True)
+    array([0.25, 0.75])
     """
     scores = floats(scores, finite=True)
     n = scores.shape[1]
@@ -155,5 +174,8 @@ def consensus_means(ratings, group_of, n_groups: int) -> np.ndarray:
 
     group_of[item]: whose item it is. Judges count by their loading on the shared axis, not alike. Raises
     SpectralError where there is no axis.
+
+    >>> consensus_means([[5, 6, 8], [4, 6, 9]], [0, 0, 1], 2).round(2)
+    array([5.19, 8.62])
     """
     return spectral.group_means(spectral.two_sided(ratings, "row_mean").consensus, group_of, n_groups)

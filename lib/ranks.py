@@ -38,6 +38,9 @@ def ranks(scores, *, method: str = "average", highest_first: bool | None = None)
     method: "average" (ties share their mean rank; 1 = lowest score) or "competition" (ties share the best
     rank, the next rank is skipped; 1 = highest score, as in a league table). highest_first overrides the
     direction.
+
+    >>> ranks([7, 9, 9, 3], method="competition")
+    array([3., 1., 1., 4.])
     """
     if method not in ("average", "competition"):
         raise ValueError(f"unknown ranking method {method!r}: use 'average' or 'competition'")
@@ -55,6 +58,9 @@ def spearman(a, b, axis: int = -1) -> float | np.ndarray:
     """Spearman's rho of a[..., item] and b[..., item], leading axes broadcast; NaN for a constant sample.
 
     Sums are whole numbers, so equal correlations are equal to the last bit.
+
+    >>> spearman([9, 12, 20, 30], [4, 4.5, 3, 2])
+    -0.8
     """
     a, b = _paired(a, b, axis)
     a, b = centred_ranks(a), centred_ranks(b)
@@ -63,7 +69,11 @@ def spearman(a, b, axis: int = -1) -> float | np.ndarray:
 
 
 def kendall_tau_b(a, b, axis: int = -1) -> float | np.ndarray:
-    """Kendall's tau-b of a[..., item] and b[..., item], leading axes broadcast; NaN for a constant sample."""
+    """Kendall's tau-b of a[..., item] and b[..., item], leading axes broadcast; NaN for a constant sample.
+
+    >>> round(kendall_tau_b([1, 2, 3, 4], [1, 3, 2, 4]), 3)
+    0.667
+    """
     a, b = _paired(a, b, axis)
     n = a.shape[-1]
     if n > PAIRWISE_LIMIT:
@@ -78,6 +88,9 @@ def pair_signs(scores) -> np.ndarray:
     """signs[..., pair] in {-1, 0, 1}: for each pair i < j of items, which of scores[..., item] is higher.
 
     Ties, and pairs with a missing member, are 0. Tau-b is the cosine of two such vectors.
+
+    >>> pair_signs([1, 3, 3])
+    array([1., 1., 0.])
     """
     placed = average_ranks(scores)
     i, j = np.triu_indices(placed.shape[-1], k=1)
@@ -91,6 +104,9 @@ def rank_changes(a, b) -> int | np.ndarray:
     Ranks are average ranks: when two items tie in one ranking only, both change. (The AlienBench paper counts
     so: its Table 10 prints rho = 1.00 with 2 changes, which only a tie can give.) Pairs with a missing member
     are left out.
+
+    >>> rank_changes([1, 2, 3], [1, 2, 2])
+    2
     """
     a, b = _paired(a, b, -1)
     placed_a, placed_b = average_ranks(a), average_ranks(b)
@@ -100,7 +116,11 @@ def rank_changes(a, b) -> int | np.ndarray:
 
 
 def mean_absolute_difference(a, b) -> float | np.ndarray:
-    """Mean over items of |a - b|, for a[..., item] and b[..., item]; incomplete pairs are left out."""
+    """Mean over items of |a - b|, for a[..., item] and b[..., item]; incomplete pairs are left out.
+
+    >>> mean_absolute_difference([1, 2, np.nan], [2, 5, 1])
+    2.0
+    """
     a, b = _paired(a, b, -1)
     difference = np.abs(a - b)
     seen = ~np.isnan(difference)
@@ -111,6 +131,9 @@ def kruskal_wallis(groups) -> KruskalWallis:
     """Kruskal-Wallis H test of a sequence of samples groups[group][unit]; missing units are left out.
 
     All values equal: H = 0, p = 1. Raises ValueError for fewer than two groups or a group with no values.
+
+    >>> round(kruskal_wallis([[1, 2, 3], [4, 5, 6]]).H, 3)
+    3.857
     """
     groups = [_sample(group, f"group {number}") for number, group in enumerate(groups, start=1)]
     if len(groups) < 2:
@@ -132,6 +155,9 @@ def mann_whitney(first, second) -> MannWhitney:
     U counts the pairs in which the second value is the higher, ties as half. p is exact for samples without
     ties of which one has at most 8 units, else normal with corrections for ties and continuity (scipy's
     rule). All values equal: p = 1, r = 0. Raises ValueError for a sample with no values.
+
+    >>> mann_whitney([1, 2, 3], [4, 5, 6])
+    MannWhitney(U=9.0, p=0.1, r=1.0)
     """
     first, second = _sample(first, "the first sample"), _sample(second, "the second sample")
     placed = average_ranks(np.concatenate([first, second]))
@@ -151,6 +177,10 @@ def rank_biserial_interval(
     first[unit] (the baseline), second[unit]; r = 2U / (n1 n2) - 1, positive where the second sample is
     higher. Works on counts of the distinct values, so a replicate costs the number of values rather than of
     units.
+
+    >>> found = rank_biserial_interval([1, 2, 3, 5], [4, 5, 6, 2], B=200, rng=np.random.default_rng(1))
+    >>> found.estimate, bool(found.lo <= found.estimate <= found.hi)
+    (0.5, True)
     """
     check_replicates(B, rng)
     first, second = _sample(first, "the first sample"), _sample(second, "the second sample")
@@ -168,13 +198,21 @@ def rank_biserial_interval(
 
 
 def bonferroni(p) -> np.ndarray:
-    """Bonferroni-adjusted p values, min(1, m p), m the number of p values that are not missing."""
+    """Bonferroni-adjusted p values, min(1, m p), m the number of p values that are not missing.
+
+    >>> bonferroni([0.01, 0.4, np.nan])
+    array([0.02, 0.8 ,  nan])
+    """
     p = checked_p(p)
     return np.minimum(1.0, p * (~np.isnan(p)).sum())
 
 
 def holm(p) -> np.ndarray:
-    """Holm's step-down adjusted p values; missing (NaN) ones stay missing and are not counted."""
+    """Holm's step-down adjusted p values; missing (NaN) ones stay missing and are not counted.
+
+    >>> holm([0.01, 0.03, 0.02])
+    array([0.03, 0.04, 0.04])
+    """
     p = checked_p(p)
     seen = p[~np.isnan(p)]
     order = np.argsort(seen, kind="stable")
@@ -234,7 +272,11 @@ def _sample(values, name) -> np.ndarray:
 
 
 def checked_p(p) -> np.ndarray:
-    """p values as floats, NaN missing. Raises ValueError for one outside [0, 1]."""
+    """p values as floats, NaN missing. Raises ValueError for one outside [0, 1].
+
+    >>> checked_p([0.5, np.nan])
+    array([0.5, nan])
+    """
     p = np.asarray(p, dtype=float)
     if ((p < 0) | (p > 1)).any():
         raise ValueError("p values must lie between 0 and 1")

@@ -38,7 +38,11 @@ class TwoSided:
 
     @property
     def gap(self) -> float:
-        """sigma1 / sigma2, the spectral gap; infinite where nothing is left after the leading axis."""
+        """sigma1 / sigma2, the spectral gap; infinite where nothing is left after the leading axis.
+
+        >>> two_sided([[5, 6, 8], [5, 6, 8]], "row_mean").gap
+        inf
+        """
         return float(self.sigma[0] / self.sigma[1]) if self.sigma[1] > ZERO * self.sigma[0] else np.inf
 
 
@@ -47,6 +51,10 @@ def fill_missing(ratings, fill=7.0) -> np.ndarray:
 
     Raises SpectralError for a matrix without two judges and two items, an infinite entry, or (row_mean) a
     judge who rated nothing.
+
+    >>> fill_missing([[5, np.nan, 7], [4, 6, 8]], "row_mean")
+    array([[5., 6., 7.],
+           [4., 6., 8.]])
     """
     ratings = np.asarray(ratings, dtype=float)
     if ratings.ndim != 2 or min(ratings.shape) < 2:
@@ -70,6 +78,10 @@ def two_sided(ratings, fill=7.0) -> TwoSided:
 
     ratings[judge, item] on the rating scale. Raises SpectralError where every judge is constant (no axis) or
     the loadings sum to zero (no side of the axis is the better one).
+
+    >>> found = two_sided([[5, 6, 8], [4, 6, 9]], "row_mean")
+    >>> found.consensus.round(2), found.loadings.round(2)
+    (array([4.38, 6.  , 8.62]), array([0.52, 0.86]))
     """
     filled = fill_missing(ratings, fill)
     means = filled.mean(axis=1)
@@ -96,6 +108,9 @@ def anchored(values, index: int, at: float = 7.0) -> np.ndarray:
     """Rescale so that entry `index` of the last axis reads `at` (A12): 7 f / f_a.
 
     values[..., judge]. Where the anchor's own value is zero or missing the result is NaN throughout.
+
+    >>> anchored([0.2, 0.4, 0.1], 1)
+    array([3.5 , 7.  , 1.75])
     """
     values = np.asarray(values, dtype=float)
     unit = values[..., index, None]
@@ -107,6 +122,9 @@ def group_means(consensus, group_of, n_groups: int) -> np.ndarray:
     """Mean consensus of each generator's own items (A9): consensus[item], group_of[item] -> [group].
 
     A group without items is NaN.
+
+    >>> group_means([5.0, 7.0, 8.0], [0, 0, 1], 3)
+    array([ 6.,  8., nan])
     """
     group_of = np.asarray(group_of)
     size = np.bincount(group_of, minlength=n_groups)
@@ -128,14 +146,24 @@ class AtomSums:
     size: np.ndarray
 
     def select(self, atoms, judges) -> "AtomSums":
-        """The same sums for some atoms and judges (index arrays)."""
+        """The same sums for some atoms and judges (index arrays).
+
+        >>> sums = atom_sums([[5, 6, 8], [4, 6, 9]], [0, 1, 1], 2)
+        >>> sums.select([1], [0, 1]).totals
+        array([[14., 15.]])
+        """
         return AtomSums(
             self.products[atoms][:, judges][:, :, judges], self.totals[atoms][:, judges], self.size[atoms]
         )
 
 
 def atom_sums(ratings, atom_of, n_atoms: int, fill=7.0) -> AtomSums:
-    """Sums per atom of ratings[judge, item]; atom_of[item] in 0..n_atoms-1 (an atom may be empty)."""
+    """Sums per atom of ratings[judge, item]; atom_of[item] in 0..n_atoms-1 (an atom may be empty).
+
+    >>> atom_sums([[5, 6, 8], [4, 6, 9]], [0, 1, 1], 2).totals
+    array([[ 5.,  4.],
+           [14., 15.]])
+    """
     filled = fill_missing(ratings, fill)
     atom_of = np.asarray(atom_of)
     member = (atom_of[None, :] == np.arange(n_atoms)[:, None]).astype(float)
@@ -158,7 +186,14 @@ class Replicates:
 
     @property
     def gap(self) -> np.ndarray:
-        """sigma1 / sigma2 of each replicate."""
+        """sigma1 / sigma2 of each replicate.
+
+        >>> ratings = [[5, 6, 8, 7], [4, 6, 9, 5]]
+        >>> sums = atom_sums(ratings, range(4), 4)
+        >>> found = resample(sums, np.ones((1, 4)), two_sided(ratings).basis)
+        >>> bool(np.isclose(found.gap[0], two_sided(ratings).gap))
+        True
+        """
         floor = ZERO * self.sigma[:, 0]
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(self.sigma[:, 1] > floor, self.sigma[:, 0] / self.sigma[:, 1], np.inf)
@@ -171,6 +206,11 @@ def resample(sums: AtomSums, counts, basis) -> Replicates:
     subspace, to which every replicate's is rotated before its first column is read (Appendix A.4). No SVD of
     the judges x items matrix is taken: its left side is the eigenbasis of the small judges x judges Gram matrix.
     A replicate without an axis (all judges constant) has NaN loadings.
+
+    >>> ratings = [[5, 6, 8, 7], [4, 6, 9, 5]]
+    >>> found = resample(atom_sums(ratings, range(4), 4), np.ones((1, 4)), two_sided(ratings).basis)
+    >>> bool(np.allclose(found.loadings[0], two_sided(ratings).loadings))
+    True
     """
     counts = np.asarray(counts, dtype=float)
     n_judges = sums.totals.shape[1]
@@ -203,6 +243,10 @@ def align(bases, reference) -> np.ndarray:
     bases[b, judge, k], reference[judge, k]: returns bases @ R with R orthogonal, nearest to the reference in
     the least-squares sense (R = W Z' from the SVD of bases' reference; reflections allowed, so signs align
     too).
+
+    >>> align(-np.eye(2)[None], np.eye(2)).round(3) + 0.0
+    array([[[1., 0.],
+            [0., 1.]]])
     """
     inner = np.einsum("bjk,jl->bkl", bases, reference)
     outer, _, other = np.linalg.svd(inner)
@@ -212,7 +256,15 @@ def align(bases, reference) -> np.ndarray:
 def resampled_group_means(
     replicates: Replicates, sums: AtomSums, counts, group_of, n_groups: int
 ) -> np.ndarray:
-    """G^F of each replicate (A9): [b, group]; group_of[atom]. A group no atom of which was drawn is NaN."""
+    """G^F of each replicate (A9): [b, group]; group_of[atom]. A group no atom of which was drawn is NaN.
+
+    >>> ratings = [[5, 6, 8, 7], [4, 6, 9, 5]]
+    >>> sums = atom_sums(ratings, range(4), 4)
+    >>> found = resample(sums, np.ones((1, 4)), two_sided(ratings).basis)
+    >>> means = resampled_group_means(found, sums, np.ones((1, 4)), [0, 0, 1, 1], 2)[0]
+    >>> bool(np.allclose(means, group_means(two_sided(ratings).consensus, [0, 0, 1, 1], 2)))
+    True
+    """
     counts = np.asarray(counts, dtype=float)
     member = np.asarray(group_of)[:, None] == np.arange(n_groups)
     # the mean of F'u over a group's drawn items, from each atom's totals
@@ -229,6 +281,9 @@ def sigma_null(ratings, rng: np.random.Generator, n_permutations: int, fill=7.0)
     """sigma[permutation, 2] when each judge's ratings are shuffled across the items on their own (A.6).
 
     What is left after shuffling is what judges share by chance.
+
+    >>> sigma_null([[5, 6, 8], [4, 6, 9]], np.random.default_rng(1), 3).shape
+    (3, 2)
     """
     filled = fill_missing(ratings, fill)
     centred = filled - filled.mean(axis=1, keepdims=True)

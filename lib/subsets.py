@@ -44,6 +44,10 @@ def leave_one_out(rates) -> pd.DataFrame:
     Index: feature. Columns: rho, tau, mad (mean absolute difference of the scores, in points of the sum) and
     rank_changes (models whose average rank moves). Raises ValueError for fewer than two models or features,
     or a missing rate.
+
+    >>> rates = pd.DataFrame({"f": [0.1, 0.5, 0.9], "g": [0.2, 0.1, 0.3]})
+    >>> leave_one_out(rates)["rank_changes"].tolist()
+    [2, 0]
     """
     values, _, features = _matrix(rates, "rates[model, feature]", least=2)
     full = _scores(values, np.ones((1, len(features))))[0]
@@ -56,6 +60,9 @@ def all_subsets(rates) -> pd.DataFrame:
 
     Columns: k, features (a tuple), rho, tau, mad; rho and tau are NaN where a subset gives all models one
     score.
+
+    >>> all_subsets(pd.DataFrame({"f": [0.1, 0.5, 0.9], "g": [0.2, 0.1, 0.3]}))["k"].tolist()
+    [1, 1, 2]
     """
     values, _, features = _matrix(rates, "rates[model, feature]", least=1)
     members = _members(len(features))
@@ -73,7 +80,11 @@ def all_subsets(rates) -> pd.DataFrame:
 
 
 def subset_search(rates) -> pd.DataFrame:
-    """All subsets of each size k. Index: k; columns n_subsets, median_rho, best_rho, best_tau, min_mad."""
+    """All subsets of each size k. Index: k; columns n_subsets, median_rho, best_rho, best_tau, min_mad.
+
+    >>> subset_search(pd.DataFrame({"f": [0.1, 0.5, 0.9], "g": [0.2, 0.1, 0.3]}))["best_rho"].tolist()
+    [1.0, 1.0]
+    """
     return (
         all_subsets(rates)
         .groupby("k")
@@ -91,6 +102,9 @@ def smallest_k(rates, *, rho: float = 0.9, tau: float = 0.8) -> SmallestK:
     """The smallest k whose best subset reaches rho >= `rho`, and the smallest for tau >= `tau`.
 
     With each, the best subset of that size (the first in the order of features among equals; empty if none).
+
+    >>> smallest_k(pd.DataFrame({"f": [0.1, 0.5, 0.9], "g": [0.2, 0.1, 0.3]})).subset_rho
+    ('f',)
     """
     table = all_subsets(rates)
     found = []
@@ -110,6 +124,10 @@ def smallest_k_null(
     p = (1 + #{null k <= observed k}) / (B + 1), the chance that a ranking unrelated to the features is met by
     as small a subset; NaN where no observed subset meets the bar. A null replicate that no subset meets is
     NaN.
+
+    >>> rates = pd.DataFrame({"f": [0.1, 0.5, 0.9], "g": [0.2, 0.1, 0.3]})
+    >>> len(smallest_k_null(rates, B=20, rng=np.random.default_rng(1)).null_rho)
+    20
     """
     check_replicates(B, rng)
     values, _, features = _matrix(rates, "rates[model, feature]", least=1)
@@ -142,6 +160,9 @@ def mean_pairwise_rho(rates) -> float:
     """Mean Spearman rho over pairs of single-feature rankings of rates[model, feature].
 
     Pairs with a feature that is the same for all models have no rho and are left out; NaN if none remains.
+
+    >>> mean_pairwise_rho(pd.DataFrame({"f": [0.1, 0.5, 0.9], "g": [0.2, 0.1, 0.3]}))
+    0.5
     """
     values, _, features = _matrix(rates, "rates[model, feature]", least=2)
     columns = np.round(values.T, DECIMALS)
@@ -155,6 +176,9 @@ def judge_leave_one_out(scores) -> pd.DataFrame:
 
     Index: judge. Columns rho, tau, mad, rank_changes (models whose average rank differs between the two).
     Raises ValueError for fewer than two judges or models, or a missing score.
+
+    >>> judge_leave_one_out(pd.DataFrame([[1, 2, 3], [1, 3, 2]]))["rho"].tolist()
+    [0.5, 0.5]
     """
     values, judges, _ = _matrix(scores, "scores[judge, model]", least=2, rows_least=2)
     others = (values.sum(axis=0) - values) / (len(judges) - 1)
@@ -165,6 +189,9 @@ def ranks_without_judge(scores) -> pd.DataFrame:
     """League-table ranks (1 = highest) of the panel mean of scores[judge, model].
 
     Index: "all" for the full panel, then each judge left out. Columns: models.
+
+    >>> ranks_without_judge(pd.DataFrame([[1, 2, 3], [1, 3, 1]], index=["x", "y"])).loc["x"].tolist()
+    [2, 1, 2]
     """
     values, judges, models = _matrix(scores, "scores[judge, model]", least=2, rows_least=2)
     others = (values.sum(axis=0) - values) / (len(judges) - 1)
@@ -179,6 +206,9 @@ def rates_from_percent(percent, n: int, *, decimals: int = 1) -> pd.DataFrame | 
     Printed sums carry rounding that can break a tie or make one; counts do not. percent[model, feature] as a
     DataFrame or array. Raises ValueError where the multiples of 1/n lie too close to tell at this rounding
     (n above 10**(decimals + 2)), or where no multiple prints as given.
+
+    >>> rates_from_percent([[33.3, 66.7]], 3).round(4)
+    array([[0.3333, 0.6667]])
     """
     if not 0 < n <= 10 ** (decimals + 2):
         raise ValueError(f"percentages with {decimals} decimals do not determine counts out of {n}")

@@ -57,6 +57,10 @@ def set_distances(
 
     The cosine is rounded to `decimals` first, as `lib.embedding.cosine_distance` does and for the same
     reason. `wraps` as in `path_distance`.
+
+    >>> set_distances([[[1, 0], [0, 1]]])[0]
+    array([[0., 1.],
+           [1., 0.]])
     """
     vectors = np.asarray(vectors, dtype=float)
     cosine = 1.0 - vectors @ np.swapaxes(vectors, -1, -2)
@@ -69,6 +73,9 @@ def patience_weights(length: int, patience, delay: int = 1) -> np.ndarray:
     `delay=1` is the convention of the published scores: the first two items are not discounted, so that a
     score at γ = 0 is the sum of two gains. `delay=0` is the plain γ^step.
     Raises UtilityError for a patience outside 0 … 1 or a negative delay.
+
+    >>> patience_weights(4, 0.5)
+    array([[1.  , 1.  , 0.5 , 0.25]])
     """
     values = np.atleast_1d(np.asarray(patience, dtype=float))
     if not ((values >= 0) & (values <= 1)).all():
@@ -85,6 +92,9 @@ def greedy(quality: np.ndarray, distance: np.ndarray) -> Greedy:
 
     quality[set, item], distance[set, item, item]; all sets advance together, one step at a time.
     Raises UtilityError for shapes that do not fit, a negative quality or an undefined distance.
+
+    >>> greedy([[4, 3, 2]], [[[0, 0.5, 1], [0.5, 0, 0.2], [1, 0.2, 0]]]).order
+    array([[0, 2, 1]])
     """
     quality, distance = _checked(quality, distance)
     n_sets, n_items = quality.shape
@@ -105,7 +115,11 @@ def greedy(quality: np.ndarray, distance: np.ndarray) -> Greedy:
 
 def discounted(gain: np.ndarray, patience=PATIENCE, delay: int = 1) -> np.ndarray:
     """utility[set, patience]: the gains of an order, discounted and summed. One order serves every
-    patience."""
+    patience.
+
+    >>> discounted([[4.0, 2.0, 0.6]], patience=[0.5, 1.0]).round(2)
+    array([[6.3, 6.6]])
+    """
     gain = np.atleast_2d(gain)
     # summed row by row rather than by a matrix product, whose last bits depend on how many sets there are
     return (gain[:, None, :] * patience_weights(gain.shape[1], patience, delay)).sum(axis=-1)
@@ -116,6 +130,9 @@ def creative_utility(quality, distance, patience=PATIENCE, delay: int = 1) -> np
 
     Example by hand: qualities 4, 3, 2 with distances d₀₁ = 0.5, d₀₂ = 1, d₁₂ = 0.2. First 4; then the third
     item (2·1 = 2 beats 3·0.5 = 1.5); then the second, at distance min(0.5, 0.2): 3·0.2 = 0.6. At γ = 1: 6.6.
+
+    >>> creative_utility([[4, 3, 2]], [[[0, 0.5, 1], [0.5, 0, 0.2], [1, 0.2, 0]]], patience=[1.0]).round(2)
+    array([[6.6]])
     """
     return discounted(greedy(quality, distance).gain, patience, delay)
 
@@ -124,6 +141,9 @@ def order_gain(quality: np.ndarray, distance: np.ndarray, order) -> np.ndarray:
     """gain[step] of one set under a given order (quality[item], distance[item, item]).
 
     Raises UtilityError for an order that is no arrangement of all items.
+
+    >>> order_gain([4, 3, 2], [[0, 0.5, 1], [0.5, 0, 0.2], [1, 0.2, 0]], [1, 0, 2]).round(2)
+    array([3. , 2. , 0.4])
     """
     quality, distance = (array[0] for array in _checked(np.atleast_2d(quality), np.asarray(distance)[None]))
     order = np.asarray(order)
@@ -140,6 +160,9 @@ def optimal_order(quality: np.ndarray, distance: np.ndarray, weights: np.ndarray
     quality[item], distance[item, item], weights[step]. What an item adds depends on the set before it and on
     its step alone, so the best value of every subset follows from those one item smaller: 2ⁿ·n additions.
     Raises UtilityError for more than `limit` items of positive quality: use `upper_bound` there.
+
+    >>> optimal_order(np.array([4, 3, 2]), np.array([[0, 0.5, 1], [0.5, 0, 0.2], [1, 0.2, 0]]), np.ones(3))[1]
+    array([2, 0, 1])
     """
     quality, distance = (array[0] for array in _checked(np.atleast_2d(quality), np.asarray(distance)[None]))
     items = np.flatnonzero(quality > 0)
@@ -182,6 +205,9 @@ def upper_bound(quality: np.ndarray, distance: np.ndarray, weights: np.ndarray, 
     largest such total over all beginnings. A greater depth never loosens it; it costs n^depth. By clusters:
     see `cluster_bound`.
     Raises UtilityError for weights above 1, which the second bound does not cover.
+
+    >>> upper_bound(np.array([4, 3]), np.array([[0, 0.5], [0.5, 0]]), np.ones(2))
+    5.5
     """
     quality, distance = (array[0] for array in _checked(np.atleast_2d(quality), np.asarray(distance)[None]))
     items = np.flatnonzero(quality > 0)
@@ -212,6 +238,9 @@ def cluster_bound(quality: np.ndarray, distance: np.ndarray) -> float:
     f). So a cluster is worth at most max_f (q_f + Σ_j q_j·min(1, d(j, f))), and a set at most the sum over
     the clusters of any partition. The smallest such sum over the cuts of the average-linkage tree is returned
     (undiscounted).
+
+    >>> float(cluster_bound(np.array([4.0, 3.0]), np.array([[0, 0.5], [0.5, 0]])))
+    5.5
     """
     from scipy.cluster.hierarchy import average
     from scipy.spatial.distance import squareform

@@ -39,7 +39,11 @@ class Words(list):
         return Words(found, self.text, self.first + start) if step == 1 else found
 
     def as_written(self) -> str:
-        """The part of the text from the first of the words to the last: capitals, blanks and quotes as there."""
+        """The part of the text from the first of the words to the last: capitals, blanks and quotes as there.
+
+        >>> split("The Cat sat.")[1:3].as_written()
+        'Cat sat'
+        """
         if not self:
             return ""
         places = _places(self.text)
@@ -50,6 +54,9 @@ def split(text: str) -> Words:
     """Words and punctuation marks, by one regular expression: fast enough for a corpus.
 
     Lower case, accents composed (NFC), apostrophes straight: two ways of writing a word are one.
+
+    >>> split("It’s a Café!")
+    ["it's", 'a', 'café', '!']
     """
     return Words([_plain(word) for word in _WORD.findall(text)], text)
 
@@ -67,7 +74,11 @@ def _places(text: str) -> list:
 
 
 def phrase(words) -> str:
-    """Words as one text: as it was written, where they come from `split`; else with blanks between."""
+    """Words as one text: as it was written, where they come from `split`; else with blanks between.
+
+    >>> phrase(["a", "cat"])
+    'a cat'
+    """
     return words.as_written() if isinstance(words, Words) else " ".join(words)
 
 
@@ -75,6 +86,9 @@ def covered(matches, length: int) -> np.ndarray:
     """covered[word]: whether a corpus n-gram of at least `length` words contains the word.
 
     matches[start]: longest match from each start on.
+
+    >>> covered([2, 0, 0], 2)
+    array([ True,  True, False])
     """
     matches = np.asarray(matches)
     ends = np.where(matches >= length, np.arange(len(matches)) + matches, 0)
@@ -85,6 +99,9 @@ def l_uniqueness(matches, length: int) -> float:
     """U_L (equation 1): share of words that no corpus n-gram of at least `length` words contains.
 
     Raises TextError for a text without words, or a length below 1.
+
+    >>> round(l_uniqueness([2, 0, 0], 2), 3)
+    0.333
     """
     if length < 1 or not len(matches):
         raise TextError(
@@ -98,6 +115,9 @@ def creativity_index(matches, shortest: int = SHORTEST, longest: int = LONGEST) 
     its own.
 
     matches[start] may be capped at `longest`. Raises TextError as `l_uniqueness`, or for an empty range.
+
+    >>> creativity_index([0, 0, 0])
+    8.0
     """
     if shortest > longest:
         raise TextError(f"the range of L is empty: {shortest} to {longest}")
@@ -120,6 +140,9 @@ def dj_search(
     longest : stop growing a match here (None: grow to the end).
 
     Source: Lu et al. (2025), section 3 (DJ Search).
+
+    >>> dj_search(["a", "b", "c"], lambda words: words == ["a", "b"], shortest=2)[0]
+    array([2, 0, 0])
     """
     words = words if isinstance(words, list) else list(words)
     matches, end, asked = np.zeros(len(words), dtype=np.int64), 0, 0
@@ -154,6 +177,9 @@ class LocalCorpus:
         """Index texts (an iterable of strings); phrases do not run from one text into the next.
 
         Raises NoWords where there is no word at all.
+
+        >>> len(LocalCorpus.build(["the cat sat on the mat"])) > 0
+        True
         """
         vocabulary, parts = {}, []
         for text in texts:
@@ -167,13 +193,25 @@ class LocalCorpus:
         return len(self.index.tokens)
 
     def numbers(self, words) -> np.ndarray:
-        """The corpus's numbers of words; PAD for a word it lacks."""
+        """The corpus's numbers of words; PAD for a word it lacks.
+
+        >>> LocalCorpus.build(["the cat sat"]).numbers(["cat", "dog"]).tolist()[1]
+        -1
+        """
         return np.array([self.vocabulary.get(word, PAD) for word in words], dtype=np.int32)
 
     def matches(self, words, longest: int = LONGEST) -> np.ndarray:
-        """matches[start] of a split text, capped at `longest`; all starts at once."""
+        """matches[start] of a split text, capped at `longest`; all starts at once.
+
+        >>> LocalCorpus.build(["the cat sat on the mat"]).matches(split("a cat sat on a mat"))
+        array([0, 3, 2, 1, 0, 1])
+        """
         return self.index.longest_matches(self.numbers(words), longest)
 
     def contains(self, words) -> bool:
-        """Whether the phrase occurs (for `dj_search`)."""
+        """Whether the phrase occurs (for `dj_search`).
+
+        >>> LocalCorpus.build(["the cat sat"]).contains(["cat", "sat"])
+        True
+        """
         return self.index.count(self.numbers(words)) > 0

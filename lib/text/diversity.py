@@ -12,6 +12,9 @@ from lib.text import TextError
 def expected_distinct(length: int, vocabulary: int) -> float:
     """Distinct words expected among `length` words drawn evenly from `vocabulary` words (equation 7,
     right).
+
+    >>> round(expected_distinct(2, 10), 2)
+    1.9
     """
     if vocabulary < 1 or length < 1:
         raise TextError(
@@ -28,6 +31,9 @@ def ead(words, vocabulary: int) -> float:
     words[word]: tokens, already lower-cased where case should not count; vocabulary: its size V, e.g.
     `len(vocabulary_of(texts))`. The value can pass 1: a text may repeat itself less than chance would.
     Raises TextError for no words, or a vocabulary smaller than the text's own.
+
+    >>> round(ead(["a", "b", "a"], 100), 3)
+    0.673
     """
     words = list(words)
     distinct = len(set(words))
@@ -37,7 +43,11 @@ def ead(words, vocabulary: int) -> float:
 
 
 def vocabulary_of(texts) -> set:
-    """The distinct words of texts[text][word]."""
+    """The distinct words of texts[text][word].
+
+    >>> sorted(vocabulary_of([["a", "b"], ["b"]]))
+    ['a', 'b']
+    """
     return {word for text in texts for word in text}
 
 
@@ -45,6 +55,9 @@ def mean_pairwise_similarity(vectors) -> float:
     """Mean cosine over all pairs of vectors[sentence, dimension] (equations 8 and 9). NaN for fewer than two.
 
     By the identity (sum u)^2 = K + 2 * sum of pairs for unit vectors: no K x K matrix is made.
+
+    >>> mean_pairwise_similarity([[1, 0], [0, 1]])
+    0.0
     """
     vectors = np.asarray(vectors, dtype=np.float64)
     count = len(vectors)
@@ -62,6 +75,9 @@ def sbert_diversity(vectors, *, single: float = 0.0) -> float:
 
     A text of one sentence has no pairs; it gets `single`. The archive gives such texts 0 (nothing to diverge
     from). Raises TextError for a text without sentences or a zero vector.
+
+    >>> sbert_diversity([[1, 0], [0, 1]])
+    1.0
     """
     vectors = np.asarray(vectors)
     if vectors.ndim != 2 or not len(vectors):

@@ -9,7 +9,7 @@ are exact. Neither folds capitals, blanks or quotes, so a phrase is sent as its 
 import functools
 import time
 
-from lib.text import TextError
+from lib.text import TextError, needed
 from lib.text.creativity_index import phrase as as_written
 
 API = "https://api.infini-gram.io/"
@@ -28,6 +28,7 @@ class InfiniGramAPI:
     """
 
     def __init__(self, index: str = REDPAJAMA, url: str = API, client=None, wait: float = 1.0):
+        needed("httpx")
         import httpx
 
         self.index, self.url, self.wait = index, url, wait
@@ -35,7 +36,13 @@ class InfiniGramAPI:
         self.count = functools.lru_cache(maxsize=None)(self._count)
 
     def contains(self, words) -> bool:
-        """Whether the phrase occurs in the corpus. Raises TextError where the interface does not answer."""
+        """Whether the phrase occurs in the corpus. Raises TextError where the interface does not answer.
+
+        >>> import httpx
+        >>> transport = httpx.MockTransport(lambda request: httpx.Response(200, json={"count": 3}))
+        >>> InfiniGramAPI(client=httpx.Client(transport=transport)).contains(["a", "cat"])
+        True
+        """
         return self.count(as_written(words)) > 0
 
     def _count(self, phrase: str) -> int:
@@ -82,7 +89,10 @@ class InfiniGramEngine:
         self._engine = Engine(index_dir=str(folder), eos_token_id=end, **options)
 
     def contains(self, words) -> bool:
-        """Whether the phrase occurs in the index. Raises TextError where the engine refuses it."""
+        """Whether the phrase occurs in the index. Raises TextError where the engine refuses it.
+
+        >>> InfiniGramEngine("index", tokenize, end=2).contains(["a", "cat"])  # doctest: +SKIP
+        """
         answer = self._engine.count(input_ids=list(self.tokenize(as_written(words))))
         if "error" in answer:
             raise TextError(f"infini-gram: {answer['error']}")

@@ -35,7 +35,11 @@ class NgramModel:
         self._totals = {history: counts.total() for history, counts in self._after.items()}
 
     def probability(self, word: str, history=()) -> float:
-        """P(word | the last order - 1 words of history)."""
+        """P(word | the last order - 1 words of history).
+
+        >>> NgramModel([["a", "b"]], order=1).probability("a")
+        0.41666666666666663
+        """
         history = tuple(history)[-(self.order - 1) :] if self.order > 1 else ()
         value = 1.0 / (len(self.vocabulary) + 1)
         for size in range(len(history) + 1):
@@ -47,7 +51,11 @@ class NgramModel:
         return value
 
     def log_likelihoods(self, words) -> np.ndarray:
-        """ln P of each of words[word], given those before it in the text."""
+        """ln P of each of words[word], given those before it in the text.
+
+        >>> NgramModel([["a", "b"]]).log_likelihoods(["a", "b"]).round(3)
+        array([-0.158, -0.158])
+        """
         padded = [START] * (self.order - 1) + list(words)
         return np.array(
             [

@@ -8,13 +8,16 @@ import math
 
 import numpy as np
 
-from lib.text import TextError
+from lib.text import TextError, needed
 
 
 def perplexity(log_likelihoods) -> float:
     """exp of the mean negative log-likelihood over log_likelihoods[token] (natural logarithms).
 
     Raises TextError for a text of which no token could be scored.
+
+    >>> round(perplexity([np.log(0.5), np.log(0.5)]), 6)
+    2.0
     """
     values = np.asarray(log_likelihoods, dtype=np.float64)
     if not values.size:
@@ -30,6 +33,9 @@ def windows(count: int, window: int, stride: int) -> list[tuple[int, int, int]]:
     before it (where there are so many).
 
     Raises TextError for a window below 2 or a stride outside 1 ... window - 1.
+
+    >>> windows(10, 6, 3)
+    [(0, 1, 6), (3, 6, 9), (6, 9, 10)]
     """
     if window < 2 or not 1 <= stride < window:
         raise TextError(
@@ -50,6 +56,8 @@ def token_log_likelihoods(tokens, model, *, window: int, stride: int) -> np.ndar
     tokens : token numbers, beginning with the model's start token where it has one (it is context, and not
         scored).
     Raises TextError as `windows` does.
+
+    >>> token_log_likelihoods([1, 5, 7], model, window=512, stride=256)  # doctest: +SKIP
     """
     import torch
 
@@ -76,6 +84,8 @@ class CausalModel:
 
     def __init__(self, name: str | None = None, *, model=None, tokenizer=None, window=None, stride=None):
         if model is None:
+            needed("torch")
+            needed("transformers")
             from transformers import AutoModelForCausalLM, AutoTokenizer
 
             try:
@@ -93,13 +103,19 @@ class CausalModel:
         self.stride = stride or self.window // 2
 
     def tokens(self, text: str) -> list[int]:
-        """The text's token numbers, after the start token where the tokenizer has one."""
+        """The text's token numbers, after the start token where the tokenizer has one.
+
+        >>> CausalModel("gpt2").tokens("a cat")  # doctest: +SKIP
+        """
         numbers = list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
         start = getattr(self.tokenizer, "bos_token_id", None)
         return numbers if start is None else [start, *numbers]
 
     def log_likelihoods(self, text: str) -> np.ndarray:
-        """ln P of each scored token of a text. Raises TextError for a blank text."""
+        """ln P of each scored token of a text. Raises TextError for a blank text.
+
+        >>> CausalModel("gpt2").log_likelihoods("a cat")  # doctest: +SKIP
+        """
         if not isinstance(text, str) or not text.strip():
             raise TextError("the text is empty: a metric needs at least one word")
         return token_log_likelihoods(self.tokens(text), self.model, window=self.window, stride=self.stride)

