@@ -66,8 +66,23 @@ $(VENV)/.ready: pyproject.toml requirements.lock
 	$(VENV)/bin/python -m pip install --quiet --no-deps --editable .
 	@touch $@
 
+# Ledgers hold replies that were paid for: those of the demo alone go, as its models are simulated.
 clean:
-	rm -rf build figures/demo figures/released figures/live figures/*-smoke .snakemake
+	@if [ -d build ]; then \
+	  find build ! -type d ! \( -path '*/ledgers/*' ! -path 'build/demo*' ! -path 'build/lab/*' \) -delete; \
+	  find build -depth -type d -empty -delete; fi
+	rm -rf figures/demo figures/released figures/live figures/*-smoke .snakemake
+
+# Replies are property: make replies EXPORT=replies.jsonl (Parquet beside it, with pyarrow), make replies IMPORT=replies.jsonl;
+# make spent [KNOWN=dollars, as the providers billed]. PROFILE=live unless another is named.
+ASKED = $(if $(filter command line environment,$(origin PROFILE)),$(PROFILE),live)
+
+.PHONY: replies spent
+replies: $(READY)
+	@$(PYTHON) -m compendium.asking.property $(if $(IMPORT),import "$(IMPORT)",export "$(EXPORT)") --profile "$(ASKED)" --smoke "$(SMOKE)"
+
+spent: $(READY)
+	@$(PYTHON) -m compendium.asking.property spent --profile "$(ASKED)" --known "$(KNOWN)"
 
 # The reader's house: a site and a certificate of a finished run; the chain on a cluster (CLUSTER=slurm or
 # cluster-generic; profiles/shards.yaml says into how many jobs large stages are split).

@@ -261,7 +261,7 @@ class Client:
     def _message(self, error) -> str:
         """The endpoint's own words, on one line, short, and without the key."""
         body = error.body if isinstance(error.body, dict) else {}
-        text = body.get("message") or error.message or ""
+        text = body.get("message") or _detail(body.get("detail")) or error.message or ""
         return self._key.hide(" ".join(str(text).split()))[:300]
 
     def _met(self, model, fault):
@@ -310,6 +310,19 @@ class Client:
         """Sleep, but not past the moment the stage stops."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._stop.wait(), seconds)
+
+
+def _detail(detail) -> str:
+    """FastAPI's errors: `detail` is a text, or a list of {"loc": [...], "msg": ...}."""
+    if not isinstance(detail, list):
+        return str(detail or "")
+    parts = [part if isinstance(part, dict) else {"msg": part} for part in detail[:5]]
+    return "; ".join(
+        f"{'.'.join(map(str, part['loc']))}: {part.get('msg', '')}"
+        if isinstance(part.get("loc"), list)
+        else str(part.get("msg", ""))
+        for part in parts
+    )
 
 
 def retry_after(headers) -> float | None:

@@ -95,17 +95,20 @@ def main(arguments=None) -> int:
     parser.add_argument("--smoke", default="0")
     options = parser.parse_args(arguments)
     smoke, out = is_small(options.smoke), run_folder(PROFILE, options.smoke)
-    failed = False
+    failed, total = False, None
     for study in live_studies(options.study):
         try:
-            _show(study, smoke, out)
+            frame = _show(study, smoke, out)
+            total = frame if total is None else total + frame
         except ValueError as error:  # of one study: the others are shown all the same
             print(f"error: {study}: {error}", file=sys.stderr)
             failed = True
+    failed |= total is not None and _refused(total, out)
     return 2 if failed else 0
 
 
-def _show(study, smoke, out):
+def _show(study, smoke, out) -> pd.DataFrame:
+    """Print a study's estimate; its total."""
     frame, budget = estimate_study(study, smoke=smoke, out=out), budget_for(PROFILE, [])
     print(f"{study}: what a live run would still ask\n")
     counts = dict.fromkeys(("calls", "prompt_tokens", "completion_tokens"), "{:,.0f}".format)
@@ -116,11 +119,17 @@ def _show(study, smoke, out):
     print(
         f"Ceiling (params/{PROFILE}.yaml, budget.dollars): {ceiling}; spent so far: ${spent['dollars']:,.2f}"
     )
+    return frame.loc[[("total", "")]]
+
+
+def _refused(total, out) -> bool:
+    """Whether `make tables` would refuse what all these studies would ask; says why."""
     try:
-        check_estimate(frame, budget, spent)
+        check_estimate(total, budget_for(PROFILE, []), _spent(out))
     except BudgetError as error:
-        print(f"{study} would be refused: {error} (budget in params/{PROFILE}.yaml; SMOKE=1 asks far less)")
-    print()
+        print(f"would be refused: {error} (budget in params/{PROFILE}.yaml; SMOKE=1 asks far less)")
+        return True
+    return False
 
 
 if __name__ == "__main__":

@@ -515,3 +515,24 @@ def test_inside_a_running_event_loop(tmp_path):
     with Loopback() as server:
         replies, report = asyncio.run(cell())
     assert len(replies) == report.total("valid") == 5
+
+
+@pytest.mark.parametrize(
+    "detail, words",
+    [
+        ("No such thing: logit_bias", "No such thing: logit_bias"),
+        (
+            [
+                {"loc": ["body", "messages", 0], "msg": "field required", "type": "value_error"},
+                {"msg": "and so on"},
+            ],
+            "body.messages.0: field required; and so on",
+        ),
+        ({"reason": "odd"}, "reason"),
+        ([None, 7, ["x"]], "None; 7"),
+    ],
+)
+def test_errors_of_fastapis_shape_are_read(detail, words, tmp_path):
+    with Loopback(lambda body, tries: (422, {}, {"detail": detail})) as server:
+        (reply,), _ = run(server, tmp_path, [asked()])
+    assert words in reply.void_reason

@@ -59,9 +59,16 @@ def test_no_live_run_above_the_ceiling(profile, tmp_path):
 
 
 def test_the_command_prints_stages_and_ceiling(profile, capsys):
-    assert main(["--study", "alienbench"]) == 0
+    assert main(["--study", "alienbench", "--smoke", "1"]) == 0
+    assert main(["--study", "alienbench"]) == 2, "as `make tables` would refuse it"
     shown = capsys.readouterr().out
-    assert "generating" in shown and "judging" in shown and "Ceiling" in shown and KEY not in shown
+    assert (
+        "generating" in shown
+        and "judging" in shown
+        and "Ceiling" in shown
+        and "would be refused" in shown
+        and KEY not in shown
+    )
 
 
 def test_an_estimate_follows_the_params_and_not_what_an_earlier_run_left(profile, tmp_path):
