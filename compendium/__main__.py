@@ -2,6 +2,7 @@
 
 What `make tables` calls; options as of `compendium.frame.run`.
 """
+# Tested by tests/compendium/frame/test_chain.py.
 
 import sys
 

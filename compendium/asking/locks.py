@@ -1,4 +1,5 @@
 """One holder at a time: a lock file that frees itself when its process ends."""
+# Tested by tests/compendium/asking/test_ledger.py.
 
 import contextlib
 import os

@@ -1,4 +1,5 @@
 """What happened in a stage, in counts: what came out (the same for every run) and how this run went."""
+# Tested by tests/compendium/asking/test_stage.py.
 
 import math
 from collections import Counter

@@ -7,23 +7,13 @@ from pathlib import Path
 from compendium.asking.budget import Budget
 from compendium.asking.endpoint import Endpoint
 from compendium.asking.errors import BudgetError, EndpointError
-from compendium.frame.params import LEDGERS_ONLY, ParamsError, profile_params
+from compendium.frame.params import LEDGERS_ONLY, ParamsError, check_source, profile_params
 from compendium.frame.paths import PARAMS, from_root, shown
 
-SOURCES = ("simulated", "archive", "endpoint")
 ACCOUNTS = "COMPENDIUM_ACCOUNTS"  # the folder of the accounts, where it is not the project's own
 URL_VARIABLE = "COMPENDIUM_BASE_URL"
 CEILINGS = ("dollars", "tokens", "calls", "per_model", "default_max_tokens")
 NO_CEILING = "none"  # what `budget: dollars:` says where a live run shall have no ceiling in dollars
-
-
-def check_source(source: str) -> str:
-    """`source` itself. Raises ParamsError where it is not one of `SOURCES`."""
-    if source not in SOURCES:
-        raise ParamsError(
-            f"source {source!r} is not one of {', '.join(SOURCES)} (params/<profile>.yaml, `source`)"
-        )
-    return source
 
 
 def ledgers_only() -> bool:

@@ -9,10 +9,9 @@ from contextlib import contextmanager
 from compendium.asking import shards
 from compendium.asking.ledger import Ledger
 from compendium.asking.missing import check_complete
-from compendium.asking.results import Reply, StageResult
-from compendium.asking.results import judge as judge_reply
-from compendium.asking.sources import budget_for, check_source, endpoint_for, ledgers_only
+from compendium.asking.sources import budget_for, endpoint_for, ledgers_only
 from compendium.asking.stage import run_stage
+from compendium.frame.params import check_source
 from compendium.frame.paths import from_root
 
 # seconds to wait for a ledger that is held: the kernel of a run that was just killed lives on for a moment
@@ -58,36 +57,3 @@ def ask_all(study: str, requests, label: str, *, source: str, profile: str, out,
 def simulator(study: str):
     """The study's simulated people and world, where a stage of the demo asks them without a server."""
     return importlib.import_module(f"compendium.studies.{study}.simulated")
-
-
-def in_process(respond, requests, *, parse=None, retries_on_invalid: int = 2) -> StageResult:
-    """What a simulator's `respond` gives through `ask`, without server and ledger (and without a report)."""
-    replies = []
-    for request in requests:
-        for attempt in range(retries_on_invalid + 1):
-            said = respond(request.body(attempt))
-            row = {
-                "text": said.text,
-                "finish_reason": said.finish_reason,
-                "refusal": None,
-                "reasoning": None,
-                "reasoning_tokens": said.reasoning_tokens,
-            }
-            parsed, repairs, reason, _ = judge_reply(row, parse)
-            if reason is None:
-                break
-        replies.append(
-            Reply(
-                request.key,
-                request,
-                said.text if reason is None else "",
-                parsed,
-                repairs,
-                reason,
-                request.model,
-                attempts=attempt + 1,
-                sample=request.sample,
-                raw=said.text,
-            )
-        )
-    return StageResult(replies, None)

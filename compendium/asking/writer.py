@@ -4,6 +4,7 @@ A commit that waits for the disk costs the same for one row as for a hundred. Wi
 everything that has arrived meanwhile in the next, each reply waits for at most two commits and the disk sets
 no limit on the rate.
 """
+# Tested by tests/compendium/asking/test_stage.py.
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor

@@ -12,7 +12,7 @@ from pathlib import Path
 from compendium.frame.chain import notebooks
 from compendium.frame.files import PACKED, atomic_write, read_bytes
 from compendium.frame.params import run_folder
-from compendium.frame.paths import DATA, ROOT, shown
+from compendium.frame.paths import DATA, ROOT, below_root, shown
 
 PROFILE = "demo"
 FOLDER = DATA / "demo"
@@ -33,7 +33,7 @@ def wanted(study: str = "all") -> list[str]:
 
 def make(out: Path, study: str = "all") -> None:
     """Run the demo's chain into `out`, as far as `wanted` asks. Raises CalledProcessError where it stops."""
-    targets = [str(out / relative) for relative in wanted(study)]
+    targets = [str(below_root(out) / relative) for relative in wanted(study)]
     command = [sys.executable, "-m", "compendium", "--profile", PROFILE, "--build", str(out)]
     subprocess.run([*command, "--study", study, "--", *targets], cwd=ROOT, check=True)
 

@@ -3,6 +3,7 @@
 The executed notebook and its HTML page are written to temporary names and moved, so an interrupted run never
 leaves a half notebook where a whole one is expected. On an error the one line that matters is printed.
 """
+# Tested by tests/compendium/frame/test_chain.py.
 
 import json
 import os

@@ -11,6 +11,7 @@ from compendium.frame.paths import PARAMS, STUDIES, from_root, shown
 PROFILES = ("demo", "released", "live")
 ACCEPT_MISSING = "COMPENDIUM_ACCEPT_MISSING"  # with it a stage that lacks replies goes on without them
 MISSING = "missing"  # the folder of marks that such a stage leaves in its run's
+SOURCES = ("simulated", "archive", "endpoint")  # where replies come from
 LEDGERS_ONLY = (
     "COMPENDIUM_LEDGERS_ONLY"  # the variable with which no endpoint is asked: ledgers hold every reply
 )
@@ -24,6 +25,15 @@ class ParamsError(ValueError):
 def read_yaml(path) -> dict:
     """The mapping in a YAML file. Raises ParamsError as `compendium.frame.files.read_yaml` says."""
     return files.read_yaml(path, ParamsError, dict)
+
+
+def check_source(source: str) -> str:
+    """`source` itself. Raises ParamsError where it is not one of `SOURCES`."""
+    if source not in SOURCES:
+        raise ParamsError(
+            f"source {source!r} is not one of {', '.join(SOURCES)} (params/<profile>.yaml, `source`)"
+        )
+    return source
 
 
 def is_small(smoke) -> bool:

@@ -1,4 +1,5 @@
 """Processes that end with the one that started them."""
+# Tested by tests/chain/test_stopping.py.
 
 import ctypes
 import os

@@ -2,6 +2,7 @@
 
 Standard library only, and nothing of it that is slow to import: this starts once for each notebook.
 """
+# Tested by tests/compendium/frame/test_warm.py.
 
 import array
 import os

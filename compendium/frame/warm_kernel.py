@@ -1,4 +1,5 @@
 """Kernels as forks of the warm parent: a kernel provisioner for Jupyter's own machinery, for this process alone."""
+# Tested by tests/compendium/frame/test_warm.py.
 
 import os
 import signal

@@ -11,11 +11,11 @@ import time
 import numpy as np
 
 from compendium.studies.worldmodels.posg.brute import brute_force_score
+from compendium.studies.worldmodels.posg.edits import four_bids
 from compendium.studies.worldmodels.posg.match import compare
 from compendium.studies.worldmodels.posg.model import POSG, relabel
 from compendium.studies.worldmodels.posg.sandbox import isolation
 from compendium.studies.worldmodels.posg.scenarios import corpus
-from compendium.studies.worldmodels.simulated.edits import four_bids
 
 
 def random_game(rng, states=12, ends=5, chance=0.3) -> POSG:
@@ -95,12 +95,14 @@ def main() -> int:
     from compendium.frame.params import study_params
     from compendium.studies.worldmodels.ask import generation_requests
     from compendium.studies.worldmodels.scores import match_table, structure_table
-    from compendium.studies.worldmodels.stages import games_of, in_process, judge, semantic_table
+    from compendium.studies.worldmodels.simulated import respond
+    from compendium.studies.worldmodels.stages import judge
+    from compendium.studies.worldmodels.tables import games_of, semantic_table
 
     p = SimpleNamespace(**study_params("worldmodels"))
     p.situations, p.cultures = [], []
     requests = generation_requests(p)
-    texts = [reply.text for reply in in_process(requests).replies]
+    texts = [respond(request.body()).text for request in requests]
     replies = pd.DataFrame(
         [
             [f"{i}", *(r.tag[k] for k in ("track", "model", "case", "condition", "run", "round")), text]

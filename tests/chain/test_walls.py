@@ -1,13 +1,19 @@
 """The walls between the rooms, as the import graph shows them (imports inside functions count)."""
 
+import ast
+import statistics
+import sys
 from pathlib import Path
 
 import pytest
 
+from compendium.frame.chain import notebooks
+from compendium.frame.params import PROFILES
 from compendium.frame.paths import ACROSS, ROOT, STUDIES, shown
 from compendium.frame.reach import parsed, uses_of
 
 FILES = [path for room in ("lib", "compendium") for path in sorted((ROOT / room).rglob("*.py"))]
+LATER = "metanym"  # its analyses still make their inputs in process
 ROOMS = ("lib", "compendium.frame", "compendium.asking", "compendium.studies", "compendium.reader")
 OPEN = {  # room: the other rooms that it may import
     "lib": (),
@@ -85,3 +91,39 @@ def test_across_alone_looks_into_every_study():
     assert not crossing(
         "compendium.studies.across.data", {f"compendium.studies.{name}.data" for name in STUDIES}
     )
+
+
+def test_lib_is_imported_with_three_packages():
+    """What else an estimator needs (torch, spaCy) it imports inside the function that needs it."""
+    for path in FILES:
+        if room_of(module(path)) == "lib":
+            names = {
+                name.split(".")[0]
+                for node in parsed(path.read_text(encoding="utf-8"), shown(path)).body
+                if isinstance(node, (ast.Import, ast.ImportFrom))
+                for name in (
+                    [node.module]
+                    if isinstance(node, ast.ImportFrom)
+                    else [alias.name for alias in node.names]
+                )
+            }
+            assert names <= {"lib", "numpy", "scipy", "pandas", *sys.stdlib_module_names}, shown(path)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_notebook_that_does_not_ask_reaches_no_client_and_no_simulator(profile):
+    """Those of the demo alone may know what was planted, which they compare with; across shows simulated people."""
+    for book in notebooks("all", profile):
+        if "source" in book.parameters or book.profiles == ("demo",) or book.study in (ACROSS, LATER):
+            continue
+        reached = book.reach.modules
+        asking = [name for name in reached if name.startswith("compendium.asking.") and "simulated" in name]
+        planted = [name for name in reached if study_of(name) and "simulated" in name.split(".")]
+        assert not asking + planted, book.rule
+        assert not {"compendium.asking.client", "compendium.asking.study"} & set(reached), book.rule
+
+
+def test_a_run_from_archives_hangs_on_little():
+    reached = [book.reach.modules for book in notebooks("all", "released")]
+    assert not any("compendium.asking.client" in modules for modules in reached)
+    assert statistics.median(map(len, reached)) <= 25

@@ -11,6 +11,7 @@ is told from another of the same request by its `seed`. `compendium.asking.simul
     with serve(["alienbench"]) as endpoint:
         client = openai.AsyncOpenAI(base_url=endpoint.base_url, api_key="none")
 """
+# Tested by tests/compendium/asking/simulated/test_server.py.
 
 from compendium.asking.simulated.reply import Reply, RequestError
 

@@ -2,6 +2,7 @@
 
 Point any OpenAI-compatible client at the address it prints; any key will do.
 """
+# Tested by tests/compendium/asking/simulated/test_server.py.
 
 from __future__ import annotations
 

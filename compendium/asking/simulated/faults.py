@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from compendium.asking.simulated.chance import digest, uniform
 from compendium.asking.simulated.reply import Reply
+from compendium.frame.chance import digest, uniform
 
 KINDS = ("rate_limit", "server_error", "slow", "dropped", "truncated", "malformed", "wrong_model")
 USELESS = "I am sorry, but I would rather not judge this one."

@@ -4,3 +4,4 @@
 write the pages' sources, and `site` lets Sphinx with MyST-NB (Jupyter Book's own engine) turn them into
 HTML. The result asks no other host for anything.
 """
+# Tested by tests/compendium/reader/book/test_book.py.

@@ -1,4 +1,5 @@
 """`python -m compendium.reader.book --profile demo`: build the book of a finished run. What `make book` calls."""
+# Tested by tests/compendium/reader/book/test_book.py.
 
 import argparse
 import sys

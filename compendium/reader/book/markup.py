@@ -1,4 +1,5 @@
 """The small pieces of HTML and MyST that every page is made of."""
+# Tested by tests/compendium/reader/book/test_book.py.
 
 import html
 import re

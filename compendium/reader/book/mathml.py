@@ -1,6 +1,7 @@
 """A Sphinx extension: formulas as MathML, which browsers draw themselves (MathJax would come from another
 host).
 """
+# Tested by tests/compendium/reader/book/test_book.py.
 
 import html
 

@@ -1,4 +1,5 @@
 """A Sphinx extension: what many pages share is made once a build, and not once a page."""
+# Tested by tests/compendium/reader/book/test_book.py.
 
 import functools
 from pathlib import Path

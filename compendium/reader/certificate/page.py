@@ -1,4 +1,5 @@
 """A certificate as a page, as a PDF where a browser is at hand, and as an RO-Crate."""
+# Tested by tests/compendium/reader/certificate/test_certificate.py.
 
 import html
 import shutil

@@ -1,8 +1,7 @@
 """What the notebooks across the studies start from: each study's data, its panels of judges and its rankings.
 
-Everything is read from the chain's files; a notebook run on its own has the demo's data made in process, by each
-study's own loader and generator. A study that has nothing to give in a profile (world models released no archive)
-is left out, and `absent` says so.
+Everything is read from files, by each study's own loader. A study that has nothing to give in a profile (world
+models released no archive) is left out, and `absent` says so.
 """
 
 from dataclasses import dataclass, field
@@ -12,8 +11,9 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 
-from compendium.frame.page import Page
+from compendium.frame.files import read_csv
 from compendium.frame.params import study_params
+from compendium.frame.paths import from_root
 
 ORDER = ("alienbench", "stories", "metanym", "worldmodels", "create")
 
@@ -78,8 +78,7 @@ class Studies:
 
     files : the chain's files by name: labels, generations (AlienBench); story_texts, story_ratings,
         story_judgements (stories); game_ratings (Metanym); candidates, documents, matches (world models);
-        judgements, utility (CREATE). Empty or absent: the demo's, in process; in another profile the study is
-        absent.
+        judgements, utility (CREATE). A study of which one is empty is left out.
     """
 
     def __init__(self, profile: str = "demo", **files):
@@ -91,11 +90,8 @@ class Studies:
         return SimpleNamespace(**study_params(study, self.profile))
 
     def absent(self, *names) -> bool:
-        """Whether some of these files are not there and nothing stands in for them."""
-        return self.profile != "demo" and not all(name in self.files for name in names)
-
-    def _file(self, name: str) -> str:
-        return self.files.get(name, "")
+        """Whether some of these files are not there."""
+        return not all(name in self.files for name in names)
 
     @cached_property
     def alienbench(self):
@@ -105,7 +101,7 @@ class Studies:
         if self.absent("labels", "generations"):
             return None
         p = self.params("alienbench")
-        files = self._file("labels"), self._file("generations")
+        files = self.files["labels"], self.files["generations"]
         return alienbench.load(*files, judges=p.judges, features=p.features).of(p.subjects, p.conditions)
 
     @cached_property
@@ -115,13 +111,10 @@ class Studies:
 
         if self.absent("story_texts", "story_ratings", "story_judgements"):
             return None
-        p = self.params("stories")
-        rng = Page("stories", "03_scores").rng(p.seed, "ratings")
         return load(
-            texts=self._file("story_texts"),
-            ratings=self._file("story_ratings"),
-            judgements=self._file("story_judgements"),
-            rng=rng,
+            self.files["story_texts"],
+            ratings=self.files["story_ratings"],
+            judgements=self.files["story_judgements"],
         )
 
     @cached_property
@@ -131,45 +124,29 @@ class Studies:
 
         if self.absent("game_ratings"):
             return None
-        return load_game(self._file("game_ratings"), self.params("metanym"))
+        return load_game(from_root(self.files["game_ratings"]), self.params("metanym"))
 
     @cached_property
     def worldmodels(self):
         """First passes of the game track with lane1 and f1 against the reference (frame), or None."""
-        from compendium.studies.worldmodels.scores import first_pass, match_table
-        from compendium.studies.worldmodels.stages import load, read_table
+        from compendium.studies.worldmodels.scores import first_pass
+        from compendium.studies.worldmodels.tables import read_table
 
         if self.absent("candidates", "documents", "matches"):
             return None
-        if "matches" in self.files:
-            game = first_pass(read_table(self._file("candidates")), "game")
-            lane_2 = read_table(self._file("matches"))
-        else:
-            data = load(self._file("candidates"), self._file("documents"), ("game",))
-            game = first_pass(data.candidates, "game")
-            lane_2 = match_table(game, data.games, horizon=self.params("worldmodels").horizon)
-        return game.merge(lane_2[["id", "f1"]], on="id", how="left")
+        game = first_pass(read_table(self.files["candidates"]), "game")
+        return game.merge(read_table(self.files["matches"])[["id", "f1"]], on="id", how="left")
 
     @cached_property
     def judgements(self):
         """CREATE's judgements by triple (frame), or None."""
-        from compendium.studies.create import stages as create_stages
+        return None if self.absent("judgements") else read_csv(self.files["judgements"])
 
-        if self.absent("judgements"):
-            return None
-        made = self._file("judgements")
-        return pd.read_csv(made) if made else create_stages.demo().judgements
-
-    def utility(self, cache=None):
-        """CREATE's utility at patience 1 by (source, query) of the base prompts (series), or None.
-
-        cache : SQLite file of embeddings, for a notebook run on its own.
-        """
+    def utility(self):
+        """CREATE's utility at patience 1 by (source, query) of the base prompts (series), or None."""
         from compendium.studies.create import data as create_data
 
         if self.absent("utility"):
             return None
-        found = create_data.load_utility(
-            self._file("utility"), model=self.params("create").model, cache=cache
-        )
+        found = create_data.load_utility(self.files["utility"])
         return found.loc[create_data.base_sources(found.index.get_level_values("source").unique()), "1.0"]

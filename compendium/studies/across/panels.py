@@ -4,6 +4,7 @@ says of its judges: the facts behind an alpha, and the two-sided spectral estima
 import numpy as np
 import pandas as pd
 
+from compendium.asking.study import simulator
 from compendium.studies.across.data import Panel, Studies
 from lib import spectral
 from lib.agreement import krippendorff_alpha
@@ -134,8 +135,8 @@ def _worldmodels(studies) -> list[Panel]:
         from compendium.studies.worldmodels.ask import features
         from compendium.studies.worldmodels.posg.annotation import LABELS
         from compendium.studies.worldmodels.posg.scenarios import tier
-        from compendium.studies.worldmodels.simulated import annotate
 
+        annotate = simulator("worldmodels").annotate
         listed = [
             (case, name, label)
             for case, scenario in tier("cultural").items()

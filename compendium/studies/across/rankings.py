@@ -9,14 +9,14 @@ from lib.ranks import kendall_tau_b, ranks, spearman
 from lib.resampling import bootstrap_weights
 
 
-def rankings(studies: Studies, *, B: int, rng, cache=None) -> list[Ranking]:
-    """All rankings at hand, study by study. rng(label): a generator; cache: as `Studies.utility`."""
+def rankings(studies: Studies, *, B: int, rng) -> list[Ranking]:
+    """All rankings at hand, study by study. rng(label): a generator."""
     return [
         *_alienbench(studies),
         *_stories(studies, B, rng),
         *_metanym(studies, B, rng),
         *_worldmodels(studies),
-        *_create(studies, cache),
+        *_create(studies),
     ]
 
 
@@ -204,8 +204,8 @@ def _worldmodels(studies) -> list[Ranking]:
     ]
 
 
-def _create(studies, cache) -> list[Ranking]:
-    utility = studies.utility(cache)
+def _create(studies) -> list[Ranking]:
+    utility = studies.utility()
     if utility is None:
         return []
     labels = studies.params("create").labels

@@ -6,10 +6,10 @@ from pathlib import Path
 import pandas as pd
 
 from compendium.asking.replies import labels_from_reply
-from compendium.asking.sources import check_source
 from compendium.asking.study import ask_all
 from compendium.frame.archive import Archive
 from compendium.frame.files import read_jsonl, write_jsonl
+from compendium.frame.params import check_source
 from compendium.studies.alienbench import data as alienbench
 from compendium.studies.alienbench.ask import (
     generation_requests,

@@ -16,6 +16,7 @@ import pandas as pd
 
 from compendium.asking.errors import InvalidReply
 from compendium.frame.paths import shown
+from compendium.studies.create.errors import CreateError
 from compendium.studies.create.judging import (
     read_class_sizes,
     read_factuality,
@@ -37,7 +38,6 @@ from compendium.studies.create.paths import (
 )
 from compendium.studies.create.records import (
     QUERY_KEYS,
-    CreateError,
     by_triple,
     column_name,
     depth,

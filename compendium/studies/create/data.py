@@ -6,14 +6,9 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 
-from compendium.studies.create.scores import (
-    PathSets,
-    TextVectors,
-    distinctiveness,
-    path_sets,
-    threshold_curve,
-    utilities,
-)
+from compendium.frame.files import read_csv
+from compendium.studies.create.errors import CreateError
+from compendium.studies.create.scores import PathSets, TextVectors, path_sets, utilities
 from compendium.studies.create.tables import read_csv_frame
 from lib.utility import PATIENCE
 
@@ -25,22 +20,13 @@ VARIATION = re.compile(
 )
 
 
-def load(
-    judged: str = "", queries: str = "", vectors: str = "", *, model: str, cache=None
-) -> SimpleNamespace:
+def load(judged, queries, vectors=None, *, model: str = "", cache=None) -> SimpleNamespace:
     """paths (judged), queries, vectors of the valid paths' texts, and `sources` in order of appearance.
 
-    Where a file is not given (a notebook run on its own) the demo's data are made in process; where vectors
-    are not given they are computed by `model`, kept in the SQLite file `cache`.
+    Where no file of vectors is given they are computed by `model`, kept in the SQLite file `cache`. Raises
+    CreateError naming a file that cannot be read or lacks a column.
     """
-    if judged:
-        paths, asked = read_csv_frame(judged), pd.read_csv(queries)
-    else:
-        from compendium.studies.create.stages import (
-            demo,  # only a notebook run on its own needs the simulator
-        )
-
-        paths, asked = demo().judged, demo().asked
+    paths, asked = read_csv_frame(judged), read_csv(queries, ["source", "query"], CreateError)
     valid = paths["valid"].astype(bool)
     found = TextVectors.load(vectors) if vectors else TextVectors.of(paths.loc[valid, "text"], model, cache)
     return SimpleNamespace(
@@ -48,45 +34,22 @@ def load(
     )
 
 
-def load_utility(utility: str = "", *, model: str, cache=None) -> pd.DataFrame:
-    """Utilities by (source, query) and patience, as 03_scores wrote them (columns "0.0" … "1.0", empty); of
-    the demo, in process, where no file is given."""
-    if utility:
-        return pd.read_csv(utility).set_index(["source", "query"])
-    data = load(model=model, cache=cache)
-    sets = path_sets(data.paths, data.queries, data.vectors)
-    return utilities(sets).assign(empty=~(sets.quality > 0).any(axis=1))
+def load_utility(utility) -> pd.DataFrame:
+    """Utilities by (source, query) and patience, as 03_scores wrote them (columns "0.0" … "1.0", empty).
+
+    Raises CreateError as `load`.
+    """
+    return read_csv(utility, ["source", "query"], CreateError).set_index(["source", "query"])
 
 
-def load_results(
-    queries: str,
-    utility: str,
-    strong: str,
-    threshold: str,
-    *,
-    model: str,
-    thresholds,
-    above: float,
-    cache=None,
-) -> SimpleNamespace:
+def load_results(queries, utility, strong, threshold) -> SimpleNamespace:
     """What 08_figures draws: queries, utility by (source, query), strong paths with ν, threshold curve
-    [source, share]; of the demo, in process, where no files are given (`thresholds`, `above` as in 06 and
-    07)."""
-    if queries:
-        return SimpleNamespace(
-            queries=pd.read_csv(queries),
-            utility=load_utility(utility, model=model),
-            strong=read_csv_frame(strong),
-            threshold=pd.read_csv(threshold, index_col="source"),
-        )
-    data = load(model=model, cache=cache)
-    base = originals(data)
-    curve = threshold_curve(base.paths, base.queries, data.vectors, thresholds)
+    [source, share]. Raises CreateError as `load`."""
     return SimpleNamespace(
-        queries=data.queries,
-        utility=load_utility(model=model, cache=cache),
-        strong=distinctiveness(data.paths, data.vectors, above=above, family=model_of),
-        threshold=curve,
+        queries=read_csv(queries, ["source", "query"], CreateError),
+        utility=load_utility(utility),
+        strong=read_csv_frame(strong),
+        threshold=read_csv(threshold, ["source"], CreateError).set_index("source"),
     )
 
 

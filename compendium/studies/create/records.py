@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from compendium.frame.paths import shown
+from compendium.studies.create.errors import CreateError
 from compendium.studies.create.paths import Pairs, decode
 
 SUFFIXES = (".gz", ".bz2", ".jsonl", ".ndjson", ".json")
@@ -47,11 +48,6 @@ QUERY_KEYS = {
     "relation": ("rel_b", "relation", "relation_b", "target_relation", "rel"),
     "tail": ("entity_b", "tail", "tail_entity", "target_entity", "end_entity", "entity2", "entity_2"),
 }
-
-
-class CreateError(ValueError):
-    """A file of answers that cannot be read; the message names file, line and column, and what would be
-    right."""
 
 
 def column_name(key) -> str:

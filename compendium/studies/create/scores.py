@@ -5,13 +5,14 @@ of their texts. Results are frames indexed by source; "survives" means structura
 triple.
 """
 
+import io
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
 
-from compendium.frame.files import atomic_write
+from compendium.frame.files import atomic_write, read_bytes
 from lib.embedding import embed
 from lib.paired import paired_difference
 from lib.resampling import bootstrap
@@ -70,7 +71,7 @@ def save_vectors(path, by_model: dict) -> None:
 
 def load_vectors(path) -> dict:
     """{model name: TextVectors} as `save_vectors` wrote them."""
-    with np.load(path) as stored:
+    with np.load(io.BytesIO(read_bytes(path))) as stored:
         names = [key.removeprefix("texts:") for key in stored.files if key.startswith("texts:")]
         return {
             name: TextVectors(stored[f"texts:{name}"].astype(object), stored[f"matrix:{name}"])

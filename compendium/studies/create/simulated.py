@@ -12,8 +12,8 @@ import math
 import re
 
 from compendium.asking.names import same_model
-from compendium.asking.simulated.chance import Stream, normal, uniform
 from compendium.asking.simulated.reply import Reply, RequestError, last_user_text, message_text, request_key
+from compendium.frame.chance import Stream, normal, uniform
 from compendium.frame.files import read_yaml
 from compendium.frame.paths import DATA
 from compendium.studies.create.graph import TripleStore, chains, load_graph

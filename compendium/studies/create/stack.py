@@ -1,4 +1,5 @@
 """CREATE: several files of answers as one table; the same query has the same number in all of them."""
+# Tested by tests/compendium/studies/create/test_quirks.py.
 
 from glob import has_magic
 from pathlib import Path
@@ -8,8 +9,9 @@ import pandas as pd
 from compendium.frame.own_files import files_at
 from compendium.frame.paths import from_root, shown
 from compendium.studies.create.answers import load_answers
+from compendium.studies.create.errors import CreateError
 from compendium.studies.create.paths import normalise
-from compendium.studies.create.records import SUFFIXES, CreateError, source_of
+from compendium.studies.create.records import SUFFIXES, source_of
 
 
 def answer_files(place) -> list:

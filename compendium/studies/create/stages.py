@@ -2,18 +2,16 @@
 baselines."""
 
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import partial
 from itertools import cycle, islice
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 
 import compendium.asking.study
 from compendium.asking.reasoning import tell
-from compendium.asking.results import Reply, StageResult
+from compendium.asking.results import Reply
 from compendium.frame.archive import Archive
-from compendium.frame.params import study_params
 from compendium.frame.paths import from_root
 from compendium.studies.create.answers import PATH_COLUMNS, QUERY_COLUMNS, path_strength
 from compendium.studies.create.ask import (
@@ -25,6 +23,7 @@ from compendium.studies.create.ask import (
     trace_requests,
     writing_requests,
 )
+from compendium.studies.create.errors import CreateError
 from compendium.studies.create.graph import (
     DEFAULT_GRAPH,
     DEFAULT_RELATIONS,
@@ -34,7 +33,6 @@ from compendium.studies.create.graph import (
 )
 from compendium.studies.create.judging import read_class_sizes, read_factuality, read_trace, specificity
 from compendium.studies.create.paths import Query, fault, parse_answer, path_key, path_text
-from compendium.studies.create.records import CreateError
 from compendium.studies.create.stack import answer_files, load_stack
 from compendium.studies.create.tables import read_csv_frame
 
@@ -349,34 +347,4 @@ def asking(p, *, source: str, profile: str, out, ledger: str = "create"):
     }
     return compendium.asking.study.asking(
         "create", models, source=source, profile=profile, out=out, ledger=ledger
-    )
-
-
-def in_process(requests, label: str = "", **options) -> StageResult:
-    """What `ask` gives in the demo, without server and ledger: for a notebook that is run on its own."""
-    from compendium.studies.create.simulated import (
-        respond,  # only here and in the server is the simulator needed
-    )
-
-    return compendium.asking.study.in_process(respond, requests, **options)
-
-
-@cache
-def demo() -> SimpleNamespace:
-    """The demo's data, made in process: queries (list of Query), made_from, asked and paths (as `generate`),
-    judged, judgements, traces. The same numbers as the chain's, whose server answers from the same
-    simulator."""
-    p = SimpleNamespace(**study_params("create"))
-    queries, made_from, store = build_benchmark(p, in_process)
-    answers = generate(p, queries, in_process)
-    judged, judgements, _ = judge(p, answers.paths, in_process)
-    return SimpleNamespace(
-        queries=queries,
-        made_from=made_from,
-        store=store,
-        asked=answers.queries,
-        paths=answers.paths,
-        traces=answers.traces,
-        judged=judged,
-        judgements=judgements,
     )

@@ -4,8 +4,9 @@ import json
 
 import pandas as pd
 
-from compendium.frame.paths import shown
-from compendium.studies.create.answers import CreateError
+from compendium.frame.files import read_csv, read_jsonl
+from compendium.frame.paths import from_root, shown
+from compendium.studies.create.errors import CreateError
 
 NUMBERS = ("factual", "share_factual", "n_factual_triples", "strength", "weakest", "nu")
 
@@ -18,12 +19,19 @@ def to_csv_frame(paths: pd.DataFrame) -> pd.DataFrame:
 def read_csv_frame(path) -> pd.DataFrame:
     """A table that `to_csv_frame` wrote, its triples tuples again. Raises CreateError where it is no such
     table."""
+    # only numbers may be missing: a name such as "nan" or "NA" stays a name
+    missing = {name: [""] for name in NUMBERS}
+    frame = read_csv(path, ["triples"], CreateError, keep_default_na=False, na_values=missing)
     try:
-        # only numbers may be missing: a name such as "nan" or "NA" stays a name
-        frame = pd.read_csv(path, keep_default_na=False, na_values={name: [""] for name in NUMBERS})
         triples = [tuple(map(tuple, json.loads(text))) for text in frame["triples"]]
-    except (OSError, KeyError, ValueError) as error:
+    except (TypeError, ValueError) as error:
         raise CreateError(
-            f"{shown(path)}: should be a table of paths with a column `triples` ({error})"
+            f"{shown(from_root(path))}: its column `triples` should hold JSON lists of triples ({error})"
         ) from None
     return frame.assign(triples=triples)
+
+
+def read_traces(path) -> dict:
+    """{(source, query): reasoning trace}, as 01_generate wrote them, one JSON line each. Raises CreateError."""
+    rows = read_jsonl(path, CreateError, ("source", "query", "text"), "reasoning traces as JSON lines")
+    return {(row["source"], row["query"]): row["text"] for row in rows}

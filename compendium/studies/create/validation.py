@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 
+from compendium.asking.study import simulator
 from compendium.studies.create.ask import judge_requests
 from compendium.studies.create.judging import read_class_sizes, read_factuality, specificity
 from compendium.studies.create.scores import confusion_rates, path_sets, utilities
@@ -18,8 +19,7 @@ def annotated_paths(judgements: pd.DataFrame, n: int, rng: np.random.Generator) 
     """`n` judged paths with the specificity that the judge and two simulated annotators give them: columns
     path, judge, annotator_1, annotator_2 (each the minimum over the triples that count, as
     `path_strength`)."""
-    from compendium.studies.create.simulated import annotate
-
+    world = simulator("create")
     last = judgements.groupby("path")["triple"].transform("max")
     counting = judgements[(judgements["triple"] < last) | (last == 0)]
     chosen = rng.choice(counting["path"].unique(), size=min(n, counting["path"].nunique()), replace=False)
@@ -27,7 +27,9 @@ def annotated_paths(judgements: pd.DataFrame, n: int, rng: np.random.Generator) 
     scores = counting.assign(
         judge=counting["specificity"],
         **{
-            f"annotator_{who + 1}": [annotate(tuple(triple), who) for triple in counting[TRIPLE].to_numpy()]
+            f"annotator_{who + 1}": [
+                world.annotate(tuple(triple), who) for triple in counting[TRIPLE].to_numpy()
+            ]
             for who in (0, 1)
         },
     )
@@ -37,14 +39,13 @@ def annotated_paths(judgements: pd.DataFrame, n: int, rng: np.random.Generator) 
 def labelled_triples(judgements: pd.DataFrame, n: int, rng: np.random.Generator) -> pd.DataFrame:
     """`n` distinct judged triples with the label that the closed world gives: columns head, relation, tail,
     truth, verdict, size (the judge's estimate), specificity."""
-    from compendium.studies.create.simulated import is_true
-
+    world = simulator("create")
     distinct = judgements.dropna(subset=["factual"]).drop_duplicates(TRIPLE)
     rows = distinct.iloc[np.sort(rng.choice(len(distinct), size=min(n, len(distinct)), replace=False))]
     return pd.DataFrame(
         {
             **{name: rows[name].to_numpy() for name in TRIPLE},
-            "truth": [float(is_true(tuple(triple))) for triple in rows[TRIPLE].to_numpy()],
+            "truth": [float(world.is_true(tuple(triple))) for triple in rows[TRIPLE].to_numpy()],
             "verdict": rows["factual"].to_numpy(),
             "size": rows["size"].to_numpy(),
             "specificity": rows["specificity"].to_numpy(),
@@ -79,22 +80,22 @@ def other_judge(p, triples: pd.DataFrame, judge: str, ask) -> pd.DataFrame:
 
 def annotator_scores(triples: pd.DataFrame) -> np.ndarray:
     """Mean specificity score of the two simulated annotators for each triple."""
-    from compendium.studies.create.simulated import annotate
-
+    world = simulator("create")
     return np.array(
-        [[annotate(tuple(triple), who) for who in (0, 1)] for triple in triples[TRIPLE].to_numpy()]
+        [[world.annotate(tuple(triple), who) for who in (0, 1)] for triple in triples[TRIPLE].to_numpy()]
     ).mean(axis=1)
 
 
 def true_utilities(data: SimpleNamespace, patience) -> pd.DataFrame:
     """Utilities by (source, query) as the closed world has them: every chain judged without error, same
     embeddings."""
-    from compendium.studies.create.simulated import is_true, true_strength
-
+    world = simulator("create")
     valid = data.paths["valid"].astype(bool)
     truth = data.paths.assign(
-        factual=[float(v and all(map(is_true, path))) for v, path in zip(valid, data.paths["triples"])],
-        strength=[true_strength(path) if v else np.nan for v, path in zip(valid, data.paths["triples"])],
+        factual=[float(v and all(map(world.is_true, path))) for v, path in zip(valid, data.paths["triples"])],
+        strength=[
+            world.true_strength(path) if v else np.nan for v, path in zip(valid, data.paths["triples"])
+        ],
     )
     return utilities(path_sets(truth, data.queries, data.vectors), patience)
 
@@ -102,15 +103,16 @@ def true_utilities(data: SimpleNamespace, patience) -> pd.DataFrame:
 def rated_sets(truth: pd.Series, found: pd.Series, n: int, rng: np.random.Generator) -> pd.DataFrame:
     """`n` sets with the 1–5 ratings of two simulated annotators and the metric: truth and found are utilities
     by (source, query) at one patience. Columns metric, annotator_1, annotator_2, mean."""
-    from compendium.studies.create.simulated import rate_set
-
+    world = simulator("create")
     standing = (truth - truth.mean()) / truth.std()
     rows = np.sort(rng.choice(len(truth), size=min(n, len(truth)), replace=False))
     frame = pd.DataFrame(
         {
             "metric": found.to_numpy()[rows],
             **{
-                f"annotator_{who + 1}": [rate_set(standing.iloc[row], truth.index[row], who) for row in rows]
+                f"annotator_{who + 1}": [
+                    world.rate_set(standing.iloc[row], truth.index[row], who) for row in rows
+                ]
                 for who in (0, 1)
             },
         }

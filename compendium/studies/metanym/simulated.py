@@ -12,8 +12,8 @@ import json
 import re
 
 from compendium.asking.names import same_model
-from compendium.asking.simulated.chance import Stream, digest, normal, uniform
 from compendium.asking.simulated.reply import Reply, RequestError, last_user_text, request_key
+from compendium.frame.chance import Stream, digest, normal, uniform
 from compendium.frame.files import read_yaml
 from compendium.frame.paths import DATA
 from compendium.studies.metanym.portfolio import SLOT, match_domain, parse_portfolio, slot_key, words

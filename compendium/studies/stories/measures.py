@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from compendium.asking.sources import check_source
 from compendium.asking.study import simulator
 from compendium.frame.files import read_utf8, sha256, write_csv_atomic
+from compendium.frame.params import check_source
 from compendium.frame.paths import DATA, ROOT, from_root, shown
 from compendium.studies.stories import data as stories
 from compendium.studies.stories.corpus import build_folder

@@ -12,8 +12,8 @@ import re
 
 import numpy as np
 
-from compendium.asking.simulated.chance import Stream, normal
 from compendium.asking.simulated.reply import Reply, RequestError, last_user_text, message_text, request_key
+from compendium.frame.chance import Stream, normal
 from compendium.frame.files import read_yaml
 from compendium.frame.paths import DATA
 

@@ -9,9 +9,9 @@ import pandas as pd
 
 from compendium.asking.request import Request
 from compendium.asking.scores import score_from_reply
-from compendium.asking.sources import check_source
 from compendium.asking.study import ask_all, simulator
 from compendium.frame.files import read_utf8, read_yaml
+from compendium.frame.params import check_source
 from compendium.frame.paths import DATA, from_root
 from compendium.studies.stories import data as stories
 from compendium.studies.stories.data import DIMENSIONS, HIGHEST, HUMAN, LOWEST, StoriesError

@@ -1,11 +1,12 @@
 """World models: the first passes of each track with everything that was measured on them, as one frame each."""
+# Tested by notebooks/worldmodels/03_scores.ipynb.
 
 from types import SimpleNamespace
 
 import pandas as pd
 
 from compendium.studies.worldmodels.scores import criteria_table, first_pass, match_table, structure_table
-from compendium.studies.worldmodels.stages import read_table, semantic_table
+from compendium.studies.worldmodels.tables import read_table, semantic_table
 
 
 def joined(data, *, horizon: int, checklist: float, matches: str = "", semantic: str = "") -> SimpleNamespace:

@@ -9,15 +9,10 @@ from types import SimpleNamespace
 import pandas as pd
 
 import compendium.asking.study
-from compendium.asking.results import StageResult
-from compendium.frame.files import read_jsonl, write_jsonl
-from compendium.frame.params import study_params
 from compendium.frame.paths import from_root
 from compendium.studies.worldmodels.ask import (
     KEYS,
-    TRACKS,
     candidate_id,
-    feature_presence,
     features,
     generation_requests,
     judge_requests,
@@ -26,11 +21,10 @@ from compendium.studies.worldmodels.ask import (
     read_python,
     repair_request,
 )
-from compendium.studies.worldmodels.posg.criteria import semantics
 from compendium.studies.worldmodels.posg.lanes import LaneOne, lane_one
-from compendium.studies.worldmodels.posg.model import POSG, from_document
 from compendium.studies.worldmodels.posg.sandbox import run_candidate
 from compendium.studies.worldmodels.posg.scenarios import corpus
+from compendium.studies.worldmodels.tables import read_documents
 
 USUAL_MODEL = "word " * 1500  # a model of usual length, for estimates
 LANES = [*KEYS, "parse", "recovery", "contract", "probe", "lane1", "problem"]
@@ -132,31 +126,6 @@ def judge(replies: pd.DataFrame, *, trust: bool = False) -> tuple[pd.DataFrame, 
     return table[LANES], documents
 
 
-def semantic_table(candidates: pd.DataFrame, games: dict[str, POSG], *, checklist: float) -> pd.DataFrame:
-    """Lane 3 of every candidate that has a model: id, coverage, avoidance, semantic, checklist, bias_free.
-
-    Games have no criteria of their own: there the checklist asks for what every game needs (two players, a choice,
-    an ending), as predicates of the same kind.
-    """
-    common = {
-        "expect": [{"id": "players", "players_at_least": 2}, {"id": "endings", "terminals_at_least": 2}]
-    }
-    rows = []
-    for row in candidates[candidates["id"].isin(games)].itertuples():
-        found = semantics(games[row.id], common if row.track == "game" else corpus()[row.case].criteria)
-        rows.append(
-            [
-                row.id,
-                found.coverage,
-                found.avoidance,
-                found.score,
-                found.score >= checklist,
-                not found.sensitive,
-            ]
-        )
-    return pd.DataFrame(rows, columns=["id", "coverage", "avoidance", "semantic", "checklist", "bias_free"])
-
-
 def flags(
     candidates: pd.DataFrame, documents: dict, ask, *, judge: str, seed: int
 ) -> tuple[pd.DataFrame, object]:
@@ -194,77 +163,7 @@ def planned(p, out) -> dict:
     return {"generating": asked, "flagging": judge_requests(flagged, documents, judge=p.judge, seed=p.seed)}
 
 
-def presence_table(candidates: pd.DataFrame, games: dict[str, POSG]) -> pd.DataFrame:
-    """id, case, feature, present: which of the case's features each candidate has."""
-    rows = [
-        [row.id, row.case, name, present]
-        for row in candidates.itertuples()
-        for name, present in feature_presence(games[row.id], corpus()[row.case]).items()
-    ]
-    return pd.DataFrame(rows, columns=["id", "case", "feature", "present"])
-
-
-def games_of(documents: dict[str, str]) -> dict[str, POSG]:
-    """{id: POSG} of canonical documents; equal documents share one game."""
-    return {name: _game(text) for name, text in documents.items()}
-
-
-@functools.lru_cache(maxsize=4096)
-def _game(text: str) -> POSG:
-    return from_document(json.loads(text))
-
-
-def write_documents(path, documents: dict[str, str]):
-    """One JSON line a candidate: {"id": …, "model": {…}}."""
-    return write_jsonl(path, ({"id": name, "model": json.loads(text)} for name, text in documents.items()))
-
-
-def read_documents(path) -> dict[str, str]:
-    """What `write_documents` wrote."""
-    found = read_jsonl(from_root(path), keys=("id", "model"))
-    return {entry["id"]: json.dumps(entry["model"], ensure_ascii=False) for entry in found}
-
-
-def read_table(path) -> pd.DataFrame:
-    """A CSV of this study: empty text stays text, conditions too."""
-    return pd.read_csv(from_root(path), keep_default_na=False, na_values={"flag": ["nan"]})
-
-
 def asking(p, *, source: str, profile: str, out):
     """`compendium.asking.study.asking` for this study and the models that `p` names."""
     named = {*getattr(p, "subjects", {}), *filter(None, [getattr(p, "judge", None)])}
     return compendium.asking.study.asking("worldmodels", named, source=source, profile=profile, out=out)
-
-
-def in_process(requests, label: str = "", **options) -> StageResult:
-    """What `ask` gives in the demo, without server and ledger: for a notebook that is run on its own."""
-    from compendium.studies.worldmodels.simulated import (
-        respond,  # only here and in the server is the simulator needed
-    )
-
-    return compendium.asking.study.in_process(respond, requests, **options)
-
-
-@functools.cache
-def demo(tracks: tuple = TRACKS) -> SimpleNamespace:
-    """The demo's data of some tracks, made in process: replies, candidates, documents, games. The same as the
-    chain's, whose server answers from the same simulator."""
-    p = SimpleNamespace(**study_params("worldmodels"))
-    for track, name in zip(TRACKS, ("games", "situations", "cultures")):
-        if track not in tracks:
-            setattr(p, name, [])
-    replies, _ = generate(p, in_process, trust=p.trust_simulated)
-    candidates, documents = judge(replies, trust=p.trust_simulated)
-    return SimpleNamespace(
-        replies=replies, candidates=candidates, documents=documents, games=games_of(documents)
-    )
-
-
-def load(candidates: str = "", documents: str = "", tracks: tuple = TRACKS) -> SimpleNamespace:
-    """candidates, documents and games of some tracks from the files of notebook 02; without them, the demo's."""
-    if not candidates:
-        return demo(tracks)
-    table, texts = read_table(candidates), read_documents(documents)
-    table = table[table["track"].isin(tracks)].reset_index(drop=True)
-    texts = {name: texts[name] for name in table["id"] if name in texts}
-    return SimpleNamespace(candidates=table, documents=texts, games=games_of(texts))

@@ -6,9 +6,9 @@ import pytest
 from compendium.asking import live, sources
 from compendium.asking.errors import BudgetError, EndpointError
 from compendium.asking.live import check_live, estimate_study, live_studies, main
-from compendium.asking.sources import budget_for, check_source, live_endpoint
+from compendium.asking.sources import budget_for, live_endpoint
 from compendium.frame import params
-from compendium.frame.params import ParamsError
+from compendium.frame.params import ParamsError, check_source
 from compendium.studies.alienbench import stages as alienbench_stages
 from compendium.studies.create import stages as create_stages
 from compendium.studies.create.tables import to_csv_frame

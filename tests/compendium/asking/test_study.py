@@ -7,9 +7,10 @@ from compendium.asking.ledger import Ledger
 from compendium.asking.live import check_live
 from compendium.asking.request import Request
 from compendium.asking.simulated.reply import Reply
-from compendium.asking.study import ask_all, asking, in_process
+from compendium.asking.study import ask_all, asking
 from compendium.frame.params import ParamsError
 from tests.compendium.asking.loopback import Loopback
+from tests.in_process import in_process
 
 MODEL = "openai/gpt-6-luna"
 

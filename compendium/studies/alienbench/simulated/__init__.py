@@ -12,8 +12,8 @@ import math
 
 import numpy as np
 
-from compendium.asking.simulated.chance import Stream, digest, normal, uniform
 from compendium.asking.simulated.reply import TOKENS_PER_WORD, Reply, RequestError, last_user_text, tokens
+from compendium.frame.chance import Stream, digest, normal, uniform
 from compendium.studies.alienbench.simulated.creatures import DEPARTS, grammar
 from compendium.studies.alienbench.simulated.truth import HUMAN, Truth, truth
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import yaml
 
-from compendium.asking.simulated.chance import Stream
+from compendium.frame.chance import Stream
 from compendium.frame.paths import DATA
 
 SOURCE = DATA / "simulated" / "alienbench.yaml"

@@ -5,6 +5,7 @@ action's image is fixed by the players' choices. All but one player's injections
 player's is a linear assignment problem: exact, since for fixed images of the others' actions the total is
 a sum over pairs (own action, its image).
 """
+# Tested by tests/compendium/studies/worldmodels/posg/test_match.py.
 
 import functools
 import itertools

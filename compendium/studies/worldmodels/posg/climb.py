@@ -1,4 +1,5 @@
 """A good renaming fast: greedy by the pair bounds, endings by assignment, then single changes while they pay."""
+# Tested by tests/compendium/studies/worldmodels/posg/test_match.py.
 
 import numpy as np
 

@@ -9,10 +9,8 @@ import functools
 import itertools
 import json
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from compendium.frame.files import write_text_atomic
-from compendium.frame.paths import DATA, shown
+from compendium.frame.paths import DATA
 from compendium.studies.worldmodels.posg.contract import satisfies_schema, writable
 
 SCHEMA = DATA / "instruments" / "worldmodels" / "posg.schema.json"
@@ -158,23 +156,6 @@ def from_document(document: dict, where: str = "the model") -> POSG:
         signals,
         document.get("name", ""),
     )
-
-
-def read_posg(path) -> POSG:
-    """The game in a JSON file. Raises PosgError naming the file and the line or key at fault."""
-    path = Path(path)
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise PosgError(f"{shown(path)}: cannot be read ({error.strerror})") from None
-    except json.JSONDecodeError as error:
-        raise PosgError(f"{shown(path)}, line {error.lineno}: not JSON: {error.msg}") from None
-    return from_document(document, shown(path))
-
-
-def write_posg(game: POSG, path) -> Path:
-    """Write the canonical JSON form, whole or not at all."""
-    return write_text_atomic(path, canonical_json(game))
 
 
 def canonical_json(game: POSG) -> str:

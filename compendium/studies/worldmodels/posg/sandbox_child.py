@@ -6,6 +6,7 @@ candidate; whatever that prints goes to standard error. Its answer goes to the o
 from a process that is still there to return a number it could not know, and says how the process ended otherwise.
 A program that stays and speaks this whole exchange is listened to: its answer is data, whoever made it.
 """
+# Tested by tests/compendium/studies/worldmodels/posg/test_sandbox.py.
 
 import _signal  # without the names of signals, whose import costs as much as the rest
 import ctypes

@@ -6,6 +6,7 @@ and starts the command that it was given there. Ends as that command ends. Its o
 takes as long to import as all the rest to do: {root, visible: [[outside, inside], …], hidden: [inside, …],
 scratch_bytes, command, environment}.
 """
+# Tested by tests/compendium/studies/worldmodels/posg/test_sandbox.py.
 
 import ctypes
 import marshal

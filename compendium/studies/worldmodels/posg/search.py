@@ -5,6 +5,7 @@ States of the left game are matched one at a time to states of the right game. A
 node. A matched transition is seen twice, from the pair it leaves and from the pair it enters, so half of
 each is counted: this joint bound is tighter than either alone, and both are kept.
 """
+# Tested by tests/compendium/studies/worldmodels/posg/test_match.py.
 
 import math
 from fractions import Fraction

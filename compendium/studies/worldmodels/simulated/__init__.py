@@ -9,14 +9,14 @@ import json
 import re
 
 from compendium.asking.names import same_model
-from compendium.asking.simulated.chance import Stream, uniform
 from compendium.asking.simulated.reply import Reply, RequestError, last_user_text, message_text, request_key
+from compendium.frame.chance import Stream, uniform
 from compendium.frame.files import read_yaml
 from compendium.frame.paths import DATA
+from compendium.studies.worldmodels.posg import edits
 from compendium.studies.worldmodels.posg.criteria import holds
 from compendium.studies.worldmodels.posg.model import from_document
 from compendium.studies.worldmodels.posg.scenarios import Scenario, corpus
-from compendium.studies.worldmodels.simulated import edits
 from compendium.studies.worldmodels.simulated.text import (
     HOSTILE,
     broken_json,

@@ -154,6 +154,6 @@ def _trapped(game: POSG, stream) -> POSG:
 
 
 def _with_rows(game: POSG, transitions, actions=None) -> POSG:
-    from compendium.studies.worldmodels.simulated.edits import rebuild
+    from compendium.studies.worldmodels.posg.edits import rebuild
 
     return rebuild(game, transitions, actions, ends=game.terminals, sees={})

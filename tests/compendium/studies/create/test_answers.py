@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from compendium.studies.create.answers import CreateError, load_answers, path_strength
+from compendium.studies.create.answers import load_answers, path_strength
+from compendium.studies.create.errors import CreateError
 from compendium.studies.create.paths import parse_answer, path_key
 from compendium.studies.create.tables import read_csv_frame, to_csv_frame
 

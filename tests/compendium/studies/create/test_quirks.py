@@ -10,7 +10,8 @@ import shutil
 import numpy as np
 import pytest
 
-from compendium.studies.create.answers import CreateError, load_answers
+from compendium.studies.create.answers import load_answers
+from compendium.studies.create.errors import CreateError
 from compendium.studies.create.paths import path_key, read_path
 from compendium.studies.create.records import column_name, read_records, source_of
 from compendium.studies.create.stages import load_archive

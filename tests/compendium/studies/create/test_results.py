@@ -17,15 +17,16 @@ from compendium.studies.create.answers import load_answers
 from compendium.studies.create.browse import browse_page
 from compendium.studies.create.scores import TextVectors, distinctiveness, path_sets, utilities
 from compendium.studies.create.simulated import is_true
-from compendium.studies.create.stages import demo
 from compendium.studies.create.tables import to_csv_frame
+from tests.compendium.studies.create.small_study import demo
 
 NGRAMS = "char-ngrams"  # no network to load: these tests are about everything else
 
 
 @pytest.fixture(scope="module")
 def data():
-    return create_data.load(model=NGRAMS)
+    folder = "data/demo/create"
+    return create_data.load(f"{folder}/judged.csv.gz", f"{folder}/queries.csv.gz", model=NGRAMS)
 
 
 def test_base_prompts_and_models_are_told_apart():
@@ -49,13 +50,11 @@ def test_base_prompts_and_models_are_told_apart():
     )
 
 
-def test_files_give_back_what_was_in_process(tmp_path, data):
+def test_files_give_back_what_was_written(tmp_path, data):
     to_csv_frame(demo().judged).to_csv(tmp_path / "judged.csv", index=False)
     demo().asked.to_csv(tmp_path / "queries.csv", index=False)
     data.vectors.save(tmp_path / "vectors.npz")
-    again = create_data.load(
-        tmp_path / "judged.csv", tmp_path / "queries.csv", tmp_path / "vectors.npz", model="unused"
-    )
+    again = create_data.load(tmp_path / "judged.csv", tmp_path / "queries.csv", tmp_path / "vectors.npz")
     first, second = (utilities(path_sets(d.paths, d.queries, d.vectors)) for d in (data, again))
     pd.testing.assert_frame_equal(first, second)
     assert again.sources == data.sources

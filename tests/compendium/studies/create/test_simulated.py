@@ -25,7 +25,8 @@ from compendium.studies.create.ask import (
 from compendium.studies.create.graph import build_queries, classes
 from compendium.studies.create.judging import read_class_sizes, read_factuality, specificity
 from compendium.studies.create.paths import fault, parse_answer, path_key
-from compendium.studies.create.stages import baselines, build_benchmark, demo, explore, in_process, judge
+from compendium.studies.create.stages import baselines, build_benchmark, explore, judge
+from tests.compendium.studies.create.small_study import ask, demo
 
 MODELS = list(simulator.traits()["models"])
 
@@ -197,7 +198,7 @@ def test_the_demo_stage_by_stage():
     truth = found.judged[found.judged["valid"]]["triples"].map(lambda path: all(map(simulator.is_true, path)))
     factual = found.judged[found.judged["valid"]]["factual"]
     assert factual[~truth.astype(bool)].mean() < 0.15 < factual[truth.astype(bool)].mean()
-    again, judgements, _ = judge(p, found.paths, in_process)
+    again, judgements, _ = judge(p, found.paths, ask)
     pd.testing.assert_frame_equal(again, found.judged)
     assert len(judgements) == len(found.judgements)
 
@@ -205,10 +206,10 @@ def test_the_demo_stage_by_stage():
 def test_traces_and_baselines():
     found, p = demo(), SimpleNamespace(**study_params("create"))
     key = next(iter(found.traces))
-    counts = explore(p, {key: found.traces[key]}, in_process).iloc[0]
+    counts = explore(p, {key: found.traces[key]}, ask).iloc[0]
     assert counts["entities"] > 3 and counts["relations"] > 1 and counts["triples"] >= counts["entities"] / 3
     p.subjects, p.n_aut, p.n_dat = {"GPT-4.1": p.subjects["GPT-4.1"]}, 1, 2
-    replies = baselines(p, in_process)
+    replies = baselines(p, ask)
     assert replies.groupby("test").size().to_dict() == {"aut": 5, "dat": 2, "rat": 15}
     assert (replies.loc[replies["test"] == "rat", "answer"] != "").all()
 

@@ -8,20 +8,26 @@ import pandas as pd
 import pytest
 
 from compendium.asking.errors import InvalidReply
-from compendium.asking.simulated.chance import Stream
 from compendium.asking.simulated.reply import RequestError
+from compendium.frame.chance import Stream
 from compendium.frame.params import study_params
 from compendium.studies.worldmodels import ask as study
-from compendium.studies.worldmodels import locations, scores, stages
+from compendium.studies.worldmodels import locations, scores, stages, tables
 from compendium.studies.worldmodels import simulated as simulator
-from compendium.studies.worldmodels.posg import sandbox
+from compendium.studies.worldmodels.posg import edits, sandbox
 from compendium.studies.worldmodels.posg.lanes import lane_one
 from compendium.studies.worldmodels.posg.match import compare
 from compendium.studies.worldmodels.posg.model import canonical_json, from_document, relabel
 from compendium.studies.worldmodels.posg.scenarios import corpus
-from compendium.studies.worldmodels.simulated import edits, text
+from compendium.studies.worldmodels.simulated import respond, text
+from tests.in_process import in_process
 
 MODELS = ("openai/gpt-5.6-sol", "meta-llama/llama-3.3-70b-instruct")
+
+
+def ask(requests, label: str = "", **options):
+    """As `asking` yields it."""
+    return in_process(respond, requests, **options)
 
 
 @pytest.fixture(scope="module")
@@ -36,10 +42,10 @@ def p():
 def cultural(p):
     """A cultural track alone: JSON, so nothing has to be run."""
     small = SimpleNamespace(**{**vars(p), "games": [], "situations": []})
-    replies, _ = stages.generate(small, stages.in_process)
+    replies, _ = stages.generate(small, ask)
     candidates, documents = stages.judge(replies)
     return SimpleNamespace(
-        replies=replies, candidates=candidates, documents=documents, games=stages.games_of(documents)
+        replies=replies, candidates=candidates, documents=documents, games=tables.games_of(documents)
     )
 
 
@@ -253,7 +259,7 @@ def test_cultural_stage_keeps_strict_and_recovered_apart(cultural):
 
 def test_in_demo_nothing_depends_on_the_order(p, cultural):
     small = SimpleNamespace(**{**vars(p), "games": [], "situations": [], "cultures": p.cultures[::-1]})
-    replies, _ = stages.generate(small, stages.in_process)
+    replies, _ = stages.generate(small, ask)
     merged = replies.merge(cultural.replies, on="id", suffixes=("", "_before"))
     assert len(merged) == len(replies) and (merged["text"] == merged["text_before"]).all()
 
@@ -293,10 +299,10 @@ def test_repairs_are_rows_of_their_own(p, monkeypatch):
 
 
 def test_tables_survive_a_round_trip(tmp_path, cultural):
-    path = stages.write_documents(tmp_path / "models.jsonl", cultural.documents)
-    assert stages.read_documents(path) == cultural.documents
+    path = tables.write_documents(tmp_path / "models.jsonl", cultural.documents)
+    assert tables.read_documents(path) == cultural.documents
     cultural.candidates.to_csv(tmp_path / "candidates.csv", index=False)
-    again = stages.load(tmp_path / "candidates.csv", path, ("cultural",))
+    again = tables.load(tmp_path / "candidates.csv", path, ("cultural",))
     pd.testing.assert_frame_equal(again.candidates, cultural.candidates, check_dtype=False)
 
 
@@ -304,11 +310,11 @@ def test_judge_flags_most_faults_and_few_others(cultural):
     said, _ = stages.flags(
         cultural.candidates[cultural.candidates["id"].isin(cultural.games)],
         cultural.documents,
-        stages.in_process,
+        ask,
         judge="simulated/judge",
         seed=1,
     )
-    present = stages.presence_table(
+    present = tables.presence_table(
         cultural.candidates[cultural.candidates["id"].isin(cultural.games)], cultural.games
     )
     both = said.merge(present, on=["id", "case", "feature"])

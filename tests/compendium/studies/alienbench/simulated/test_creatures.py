@@ -5,7 +5,7 @@ import copy
 import pytest
 import yaml
 
-from compendium.asking.simulated.chance import Stream
+from compendium.frame.chance import Stream
 from compendium.studies.alienbench.ask import boundary_rules, prompts
 from compendium.studies.alienbench.simulated.creatures import KINDS, SOURCE, Grammar, grammar
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compendium.asking.simulated.chance import Stream
+from compendium.frame.chance import Stream
 from compendium.studies.worldmodels.posg.annotation import (
     AnnotationError,
     adjudicate,
@@ -35,6 +35,7 @@ from compendium.studies.worldmodels.posg.criteria import (
     mentions,
     semantics,
 )
+from compendium.studies.worldmodels.posg.edits import drop_action, four_bids, split_endings, unfold
 from compendium.studies.worldmodels.posg.features import multiset_agreement
 from compendium.studies.worldmodels.posg.match import compare
 from compendium.studies.worldmodels.posg.model import PosgError, relabel
@@ -55,7 +56,6 @@ from compendium.studies.worldmodels.posg.structure import (
     properties,
     structure_profile,
 )
-from compendium.studies.worldmodels.simulated.edits import drop_action, four_bids, split_endings, unfold
 from tests.compendium.studies.worldmodels.posg.posg_games import chain, pennies, random_game, table
 
 # -- structure -----------------------------------------------------------------------------------------

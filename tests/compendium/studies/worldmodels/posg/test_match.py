@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compendium.asking.simulated.chance import Stream
+from compendium.frame.chance import Stream
 from compendium.studies.worldmodels.posg import match as matcher
 from compendium.studies.worldmodels.posg.brute import brute_force_score
+from compendium.studies.worldmodels.posg.edits import add_action, add_chance, four_bids, split_endings
 from compendium.studies.worldmodels.posg.features import feature_multiset, multiset_agreement
 from compendium.studies.worldmodels.posg.match import compare, self_score
 from compendium.studies.worldmodels.posg.model import POSG, relabel
 from compendium.studies.worldmodels.posg.scenarios import corpus
 from compendium.studies.worldmodels.posg.unroll import unroll
-from compendium.studies.worldmodels.simulated.edits import add_action, add_chance, four_bids, split_endings
 from tests.compendium.studies.worldmodels.posg.posg_games import chain, pennies, random_game, table
 
 

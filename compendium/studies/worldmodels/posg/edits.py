@@ -1,6 +1,6 @@
 """What generated world models do to a reference: pure changes of a POSG, for simulated models.
 
-Every function returns a valid game; randomness is a `compendium.asking.simulated.chance.Stream` handed in.
+Every function returns a valid game; randomness is a `compendium.frame.chance.Stream` handed in.
 """
 
 import itertools

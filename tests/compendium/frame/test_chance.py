@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from compendium.asking.simulated.chance import Stream, digest, normal, uniform
+from compendium.frame.chance import Stream, digest, normal, uniform
 
 FALSE_ALARM = 1e-4  # contents are fixed; how often such a test would fail for another choice
 
