@@ -19,8 +19,20 @@ def project():
     return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
+def declared() -> list[Requirement]:
+    """What the project needs, the estimators and every extra."""
+    extras = project()["optional-dependencies"]
+    return [Requirement(line) for lines in (project()["dependencies"], *extras.values()) for line in lines]
+
+
 def wanted():
-    return {canonicalize_name(r.name): str(r.specifier) for r in map(Requirement, project()["dependencies"])}
+    return {canonicalize_name(r.name): str(r.specifier) for r in declared()}
+
+
+def test_the_estimators_need_three_packages_and_every_extra_is_listed_once():
+    assert {r.name for r in map(Requirement, project()["dependencies"])} == {"numpy", "scipy", "pandas"}
+    assert set(project()["optional-dependencies"]) == {"chain", "live", "text", "book", "dev"}
+    assert len(declared()) == len(wanted())
 
 
 def conda():
@@ -51,7 +63,7 @@ def test_environment_yml_lists_what_pyproject_lists():
 
 def test_the_lock_pins_every_dependency_but_torch_within_its_range():
     pins = locked()
-    ranges = {canonicalize_name(r.name): r for r in map(Requirement, project()["dependencies"])}
+    ranges = {canonicalize_name(r.name): r for r in declared()}
     assert set(ranges) - set(pins) == {"torch"}, (
         "torch is chosen by setup: users must not be forced to one build"
     )
