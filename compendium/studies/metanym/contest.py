@@ -3,7 +3,7 @@
 Source: The Metanym Game, section 3.4, Appendix A.4 (selection) and A.6 (contest, ballast, guards).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -101,6 +101,26 @@ def contest(game: Game, candidate, council, ballast, sweep: Game | None = None) 
     return Contest(
         str(candidate), tuple(evaluators), tuple(targets), estimates, gap, spread, guards_hold(gap, spread)
     )
+
+
+def run_apart(game: Game, run: int, ballast, n_ballast: int = 2) -> tuple[Game, list]:
+    """(one run, its ballast) as Table 14 rates the runs apart.
+
+    A later run was rated at the production anchor alone. The printed totals come out when its consistencies
+    compare its own ratings there with the first swept run's at the other anchors, and when the ballast is the
+    first n_ballast blocks of `ballast` whose portfolio in that run is whole (gpt-4o-mini's of run 2 holds one
+    archetype).
+    """
+    part = game.only(runs=[run])
+    rated = ~np.isnan(part.at("factual")).all(axis=(1, 4))[0]  # [target, archetype]
+    whole = [name for name in ballast if rated[game.targets.index(name)].all()]
+    if not part.sweep_runs and game.sweep_runs:
+        swept, at = game.only(runs=game.sweep_runs[:1]), game.anchors.index(game.production)
+        scores = {name: getattr(swept, name).copy() for name in ("factual", "subjective", "structure")}
+        for name, values in scores.items():
+            values[:, at] = getattr(part, name)[:, at]
+        part = replace(part, **scores)
+    return part, whole[:n_ballast]
 
 
 def guards_hold(gap, spread):

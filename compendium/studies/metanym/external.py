@@ -110,7 +110,7 @@ def regimes(components: pd.DataFrame, external: pd.Series, leading: int = 8, nam
     total = composite(components, LADDER["T"])
     first = total.sort_values(ascending=False, kind="stable").index[:leading]
     for name in names:
-        parts = LADDER.get(name) or tuple(name.strip("()/2").split(")")[0].split("+"))
+        parts = LADDER.get(name) or tuple(name.strip("(").split(")")[0].split("+"))
         x = composite(components, parts)
         rows[name] = {
             "full_roster": float(correlation(x, y)),
@@ -179,11 +179,13 @@ def propagated_error(
         "both": (measured, rng.binomial(n_questions, share[drawn]) / n_questions),
     }
     rows = {}
+    whole = least_squares(point, 100 * share)
     for name, (x, y) in cases.items():
         fit = least_squares(x, 100 * y)
         rows[name] = {}
         for key, values in (("slope", fit.slope), ("r", fit.r)):
-            found = percentile_interval(np.nan, np.where(np.isfinite(values), values, np.nan), confidence)
+            estimate = getattr(whole, key)
+            found = percentile_interval(estimate, np.where(np.isfinite(values), values, np.nan), confidence)
             rows[name] |= {f"{key}_lo": found.lo, f"{key}_hi": found.hi}
     return pd.DataFrame.from_dict(rows, orient="index")
 
@@ -213,3 +215,48 @@ def rounding_range(statistic, inputs, decimals, *, B: int, rng: np.random.Genera
     half = 0.5 * 10.0 ** -np.asarray(decimals, dtype=float)
     values = statistic(inputs + rng.uniform(-1, 1, size=(B, *inputs.shape)) * half)
     return Printed(float(statistic(inputs)), float(np.min(values)), float(np.max(values)))
+
+
+def in_words(components: pd.DataFrame, external: pd.Series, anchor_model: str, leading: int = 8) -> dict:
+    """The numbers about the agreement that section 4.5 and Appendix D.1 state: {(exhibit, row, column): value}.
+
+    components: models x GF, GC, EF, EC of the total that is compared; the leading models are those by total.
+    Statements about models that are not on the roster are left out.
+    """
+    y, total = matched(components, external), composite(components, LADDER["T"])
+    each = regimes(components, external, leading, [*REGIMES, "(GF+GC+EF)/3"])
+    full, best = each["full_roster"], each["leading_eight"]
+    first = total.sort_values(ascending=False, kind="stable").index[:leading]
+    rest = total.index.drop(anchor_model, errors="ignore")
+    quarters = full[["GF", "GC", "EF", "EC"]]
+    made = {
+        ("text-4.5", "T", "leading_eight"): best["T"],
+        ("text-4.5", "EF", "leading_eight"): best["EF"],
+        ("text-4.5", "GC", "leading_eight"): best["GC"],
+        ("text-4.5", "quarters", "min"): quarters.min(),
+        ("text-4.5", "quarters", "max"): quarters.max(),
+        ("text-4.5", "(EF+GF)/2", "pearson"): full["(EF+GF)/2"],
+        ("text-4.5", "without_weakest", "pearson"): full["(GF+GC+EF)/3"],
+        ("text-D.1", "(GF+GC+EF)/3", "pearson"): full["(GF+GC+EF)/3"],
+        ("text-D.1", "(GC+EF)/2", "pearson"): full["(GC+EF)/2"],
+        ("text-D.1", "EC", "pearson"): full["EC"],
+        ("text-D.1", "T", "pearson"): full["T"],
+        ("text-D.1", "pooled", "pearson"): full["T"],
+        ("text-D.1", "pooled", "spearman"): float(spearman(total, y)),
+        ("text-D.1", "pooled", "pearson_without_anchor"): float(correlation(total[rest], y[rest])),
+        ("text-D.1", "gpqa_leading_eight", "spread"): float(np.ptp(y[first])),
+    }
+    for part in ("GF", "EF"):
+        made["text-D.1", f"{part}_leading_eight", "min"] = components.loc[first, part].min()
+        made["text-D.1", f"{part}_leading_eight", "max"] = components.loc[first, part].max()
+    claude = [name for name in total.index if name.startswith("claude")]
+    if len(claude) > 2:
+        made["text-D.1", "anthropic", "spearman"] = float(spearman(total[claude], y[claude]))
+    family = ["gpt-4o", "gpt-4o-2024-08-06"]
+    if set(family) <= set(total.index):
+        for part in ("GF", "GC"):
+            made["text-D.1", "gpt-4o_family", part] = components.loc[family, part].mean()
+        made |= {
+            ("text-D.1", "gpt-4o_family", f"gpqa_{end}"): getattr(y[family], end)() for end in ("min", "max")
+        }
+    return made

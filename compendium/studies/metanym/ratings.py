@@ -1,5 +1,4 @@
-"""Loading ratings: the released table of run 1, the authors' folder of evaluation files, or replies of a run
-of ours.
+"""Reading ratings: a table with a row an archetype, or files of judges' replies in the authors' layout.
 
 All give one tidy frame: columns run, anchor, evaluator, target, archetype, pc1 … pc5, beauty, intelligence,
 distinctness, length, structure; a row an archetype, by its position in the judge's block; NaN where the judge
@@ -15,7 +14,6 @@ import numpy as np
 import pandas as pd
 
 from compendium.asking.errors import InvalidReply
-from compendium.frame.archive import Archive
 from compendium.frame.paths import shown
 from compendium.studies.metanym.evaluation import parse_evaluation
 from compendium.studies.metanym.game import KEYS, SCORES, MetanymError
@@ -37,21 +35,15 @@ STRICT = "strict_json"
 FILE_NAME = re.compile(r"eval_(?P<evaluator>.+)_x_(?P<target>.+)\.json$")
 
 
-def load_archive(roster, spelling=None, strict: bool = True, mirror=None) -> pd.DataFrame:
-    """Run 1's released ratings (archive `metanym`), names as the paper spells them.
-
-    Raises ArchiveError where the file is not at hand, MetanymError as `read_table`.
-    """
-    path = Archive("metanym", mirror=mirror or None).path("ratings_run1.csv")
-    return read_table(path, roster=roster, spelling=spelling, strict=strict)
-
-
-def read_table(path, *, roster=None, spelling=None, strict: bool = True, run: int = 1) -> pd.DataFrame:
+def read_table(
+    path, *, roster=None, spelling=None, strict: bool = True, run: int = 1, anchor: int | None = None
+) -> pd.DataFrame:
     """Ratings from a CSV with a row an archetype; columns may have any order and the names in `ALIASES`.
 
     roster: the models that may occur (None: any); spelling: {name in the file: name in the paper}; strict:
     drop the rows whose column `strict_json` is 0 (blocks that a strict parser refuses count as not returned);
-    run: the run's number where the file has no such column.
+    run: the run's number where the file has no such column; anchor: where the reference was pinned, where it has
+    no such column (0: nowhere, and then such a column may say 0).
     Raises MetanymError naming file and line for a missing column, a name off the roster, or a rating that is
     no whole number from 0 to 10 (0 is a judge's placeholder).
     """
@@ -65,21 +57,21 @@ def read_table(path, *, roster=None, spelling=None, strict: bool = True, run: in
         name: next((alias for alias in names if alias in frame.columns), None)
         for name, names in ALIASES.items()
     }
-    absent = [name for name, column in found.items() if column is None and name != "run"]
+    given = {"run": run, "anchor": anchor}
+    absent = [name for name, column in found.items() if column is None and given.get(name) is None]
     if absent:
         raise MetanymError(
             f"{shown(path)}: has no column for {absent[0]!r} (looked for {', '.join(ALIASES[absent[0]])})"
         )
     tidy = pd.DataFrame({name: frame[column] for name, column in found.items() if column is not None})
-    if "run" not in tidy:
-        tidy["run"] = run
     for name in ("evaluator", "target"):
         tidy[name] = tidy[name].replace(spelling or {})
         _check_names(tidy[name], roster, path, lines)
     for name in SCORES:
         tidy[name] = _scores(tidy[name], name, path, lines)
     for name in ("run", "anchor", "archetype"):
-        tidy[name] = _whole(tidy[name], name, path, lines)
+        least = 0 if (name, anchor) == ("anchor", 0) else 1
+        tidy[name] = _whole(tidy[name], name, path, lines, least) if name in tidy else given[name]
     if strict and STRICT in frame.columns:
         tidy = tidy[frame[STRICT].astype(int) == 1]
     return tidy[[*KEYS, *SCORES]].reset_index(drop=True)
@@ -115,13 +107,13 @@ def _scores(values: pd.Series, name: str, path, lines) -> pd.Series:
     return numbers.astype(float)
 
 
-def _whole(values: pd.Series, name: str, path, lines) -> pd.Series:
+def _whole(values: pd.Series, name: str, path, lines, least: int = 1) -> pd.Series:
     numbers = pd.to_numeric(values, errors="coerce")
-    wrong = numbers.isna() | (numbers % 1 != 0) | (numbers < 1)
+    wrong = numbers.isna() | (numbers % 1 != 0) | (numbers < least)
     if wrong.any():
         at = int(np.flatnonzero(wrong)[0])
         raise MetanymError(
-            f"{shown(path)}, line {lines[at]}: {name} is {values.iloc[at]!r}; should be a whole number from 1"
+            f"{shown(path)}, line {lines[at]}: {name} is {values.iloc[at]!r}; should be a whole number from {least}"
         )
     return numbers.astype(int)
 
@@ -129,32 +121,43 @@ def _whole(values: pd.Series, name: str, path, lines) -> pd.Series:
 def read_folder(
     folder, *, anchors: dict, roster=None, spelling=None, run: int = 1
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Ratings from the authors' layout: `<sub-folder>/eval_<evaluator>_x_<target>.json`, each an API reply
-    whose `Messages[0].Message.Content` ends with the judge's block.
+    """Ratings from the authors' layout: `<sub-folder>/eval_<evaluator>_x_<target>.json`, see `read_replies`.
 
-    anchors: {sub-folder's name: anchor value}, e.g. {"probe_K_5": 5}. Returns (tidy ratings, voids): a reply
-    that is no strict JSON or gives no scores is a void (columns anchor, evaluator, target, kind, detail) and
-    is left out.
-    Raises MetanymError for a sub-folder that is not there or empty, a file that is no API reply, a name off
-    the roster.
+    anchors: {sub-folder's name: anchor value}, e.g. {"probe_K_5": 5}. Raises MetanymError for a sub-folder that is
+    not there or empty, and as `read_replies`.
     """
-    folder, parts, voids = Path(folder), [], []
+    folder, files = Path(folder), []
     for name, anchor in anchors.items():
         paths = sorted((folder / name).glob("eval_*_x_*.json"))
         if not paths:
             raise MetanymError(f"{shown(folder / name)}: no files eval_<evaluator>_x_<target>.json")
-        for path in paths:
-            names = FILE_NAME.search(path.name).groupdict()
-            names = {key: (spelling or {}).get(value, value) for key, value in names.items()}
-            for key, value in names.items():
-                _check_names(pd.Series([value], name=key), roster, path, [1])
-            try:
-                evaluation = parse_evaluation(reply_text(path))
-                if not evaluation.strict:
-                    raise InvalidReply("not strict JSON", "; ".join(evaluation.notes))
-                parts.append(evaluation.rows(run, int(anchor), names["evaluator"], names["target"]))
-            except InvalidReply as reason:
-                voids.append({"anchor": int(anchor), **names, "kind": reason.kind, "detail": reason.detail})
+        files += [(path, anchor) for path in paths]
+    return read_replies(files, roster=roster, spelling=spelling, run=run)
+
+
+def read_replies(
+    files, *, roster=None, spelling=None, strict: bool = True, run: int = 1
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Ratings from files `eval_<evaluator>_x_<target>.json`, each an API reply whose `Messages[0].Message.Content`
+    ends with the judge's block.
+
+    files: [(path, anchor)]. Returns (tidy ratings, voids): a reply that gives no scores, or with `strict` is no
+    strict JSON, is a void (columns anchor, evaluator, target, kind, detail) and is left out.
+    Raises MetanymError for a file that is no API reply or a name off the roster.
+    """
+    parts, voids = [], []
+    for path, anchor in files:
+        names = FILE_NAME.search(path.name).groupdict()
+        names = {key: (spelling or {}).get(value, value) for key, value in names.items()}
+        for key, value in names.items():
+            _check_names(pd.Series([value], name=key), roster, path, [1])
+        try:
+            evaluation = parse_evaluation(reply_text(path))
+            if strict and not evaluation.strict:
+                raise InvalidReply("not strict JSON", "; ".join(evaluation.notes))
+            parts.append(evaluation.rows(run, int(anchor), names["evaluator"], names["target"]))
+        except InvalidReply as reason:
+            voids.append({"anchor": int(anchor), **names, "kind": reason.kind, "detail": reason.detail})
     tidy = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*KEYS, *SCORES])
     return tidy, pd.DataFrame(voids, columns=["anchor", "evaluator", "target", "kind", "detail"])
 

@@ -2,8 +2,8 @@
 keyed test.
 
 source "simulated" and "endpoint" ask over HTTP and keep every reply in the study's ledger; "archive" loads
-what was released (the ratings of run 1); "in process" calls the simulated players directly, for a notebook
-run on its own, and gives what "simulated" gives.
+what was released (all ratings, and the counts of the keyed test); "in process" calls the simulated players
+directly, for a notebook run on its own, and gives what "simulated" gives.
 """
 
 from dataclasses import dataclass, field
@@ -24,7 +24,8 @@ from compendium.studies.metanym.evaluation import parse_batch, parse_evaluation
 from compendium.studies.metanym.exam import lenient_answer, merge_stages
 from compendium.studies.metanym.game import KEYS, SCORES, Game, MetanymError, build_game
 from compendium.studies.metanym.portfolio import parse_portfolio
-from compendium.studies.metanym.ratings import load_archive, read_table
+from compendium.studies.metanym.ratings import read_table
+from compendium.studies.metanym.release import load_archive, load_exam, load_unanchored
 
 IN_PROCESS = "in process"
 USUAL_PORTFOLIO = "word " * 5000  # a portfolio of usual length, for estimates
@@ -58,10 +59,12 @@ def play(p, *, source: str, profile: str = "demo", out="build/lab") -> Stage:
     return Stage(pd.DataFrame(rows, columns=PORTFOLIO), report, _voids(requests, replies))
 
 
-def raw_pass(p, portfolios, *, source: str, profile: str = "demo", out="build/lab") -> Stage:
-    """The un-anchored ratings, tidy; `anchor` is 0 there. Empty for "archive": they are not released."""
+def raw_pass(
+    p, portfolios, *, source: str, profile: str = "demo", out="build/lab", mirror: str = ""
+) -> Stage:
+    """The un-anchored ratings, tidy; `anchor` is 0 there."""
     if source == "archive":
-        return Stage(pd.DataFrame(columns=[*KEYS, *SCORES]))
+        return Stage(load_unanchored(list(p.players), p.spelling, p.strict, mirror))
     requests = raw_requests(p, portfolios)
     expected = {request.key: list(request.tag["ids"]) for request in requests}
     replies, report = _ask(
@@ -88,7 +91,7 @@ def judge(p, portfolios, *, source: str, profile: str = "demo", out="build/lab",
     anchor.
     """
     if source == "archive":
-        return Stage(load_archive(list(p.players), p.spelling, p.strict, mirror))
+        return Stage(load_archive(list(p.players), p.spelling, p.strict, mirror, p.runs))
     requests = judge_requests(p, portfolios)
     replies, report = _ask(
         requests, "judging", lambda text: parse_evaluation(text, p.min_archetypes), p, source, profile, out
@@ -127,6 +130,17 @@ def exam(p, questions, *, source: str, profile: str = "demo", out="build/lab") -
         only = set(zip(tables[0].loc[void, "model"], tables[0].loc[void, "question"]))
     patched, second = merge_stages(*tables)
     return Stage(patched[EXAM], reports[-1]), second
+
+
+def exam_counts(p, mirror: str = "") -> pd.DataFrame:
+    """The released counts of the keyed test, models x n, correct, void, accuracy, accuracy_given."""
+    return load_exam(list(p.players), p.spelling, mirror)
+
+
+def raw_game(raw: pd.DataFrame) -> Game:
+    """The game of the un-anchored pass. Nothing is pinned, so every portfolio that is graded counts as one."""
+    judges, read = (list(raw[name].unique()) for name in ("evaluator", "target"))
+    return build_game(raw, anchor_model=judges[0], evaluators=judges, targets=read, production=0)
 
 
 def planned(p, out: Path) -> dict:

@@ -30,6 +30,7 @@ from compendium.studies.metanym.contest import (
     line_up,
     near_zero_edge,
     resolved_above,
+    run_apart,
     select_council,
 )
 from compendium.studies.metanym.game import SUBJECTIVE, MetanymError, build_game
@@ -338,3 +339,17 @@ def test_a_game_without_a_scale_is_refused_and_what_is_undefined_is_said():
                 **build,
             )
         )
+
+
+def test_a_run_apart_has_its_own_sevens_beside_the_first_runs_other_anchors():
+    two = ratings(runs=(1, 2))
+    short = two[~((two["run"] == 2) & (two["target"] == "fay") & (two["archetype"] > 1))]
+    one = build_game(short, anchor_model=ANCHOR, evaluators=PLAYERS, targets=PLAYERS[1:])
+    part, ballast = run_apart(one, 2, ["fay", "eve", "dot"])
+    assert ballast == ["eve", "dot"] and run_apart(one, 1, ["fay", "eve", "dot"])[1] == ["fay", "eve"]
+    assert part.runs == part.sweep_runs == (2,)
+    np.testing.assert_array_equal(part.at("factual"), one.only(runs=[2]).at("factual"))
+    for anchor in (5, 6, 8):
+        np.testing.assert_array_equal(part.at("beauty", anchor), one.only(runs=[1]).at("beauty", anchor))
+    first, _ = run_apart(one, 1, ["fay"])
+    np.testing.assert_array_equal(first.factual, one.only(runs=[1]).factual)

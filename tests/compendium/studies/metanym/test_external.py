@@ -21,6 +21,7 @@ from compendium.studies.metanym.external import (
     composite,
     correlation,
     fisher_interval,
+    in_words,
     interval_replicates,
     ladder,
     least_squares,
@@ -244,3 +245,22 @@ def test_the_audit_passes_and_fails_by_row():
 def test_replies_that_cannot_be_scored(change, words):
     with pytest.raises(MetanymError, match=words):
         score_replies(change(replies(ann=["Answer: A"])))
+
+
+def test_what_the_text_says_of_the_agreement_follows_from_the_printed_tables():
+    cells, components, gpqa = printed()
+    found = in_words(components, gpqa, "claude-opus-4.5")
+    texts = cells.set_index(["exhibit", "row", "column"])
+    for address, value in found.items():
+        row = texts.loc[address]
+        half = 0.5 * 10.0 ** -row["decimals"] + 0.005  # the tables are rounded themselves
+        assert abs(value - row["value"]) <= half, (address, value, row["value"])
+    assert len(found) == 24
+
+
+def test_what_the_text_says_of_models_that_do_not_play_is_left_out():
+    _, components, gpqa = printed()
+    found = in_words(
+        components.drop(["gpt-4o", "claude-opus-4.0", "claude-opus-4.1"]), gpqa, "claude-opus-4.5"
+    )
+    assert not {"gpt-4o_family", "anthropic"} & {row for _, row, _ in found}
