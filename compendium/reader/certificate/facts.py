@@ -31,6 +31,8 @@ CODE = (
     "requirements.lock",
     "pyproject.toml",
 )
+# the files of a run that hold all its studies
+SINGLE = ("cells.csv", "derived.csv", "verification.csv", "unprinted.csv", "independent.csv")
 
 
 class CertificateError(ValueError):
@@ -88,11 +90,7 @@ def manifest_of(out: Path, studies) -> list[dict]:
     figures.
     """
     figures = figures_folder(out)
-    places = [
-        (out, path)
-        for name in ("cells.csv", "derived.csv", "verification.csv", "unprinted.csv", "independent.csv")
-        if (path := out / name).is_file()
-    ]
+    places = [(out, path) for name in SINGLE if (path := out / name).is_file()]
     for folder, root in ((out / "cells", out), (out / "tables", out), (figures, figures)):
         places += [
             (root, path)

@@ -16,7 +16,7 @@ from pathlib import Path
 from compendium.frame.files import read_yaml, sha256
 from compendium.frame.params import PROFILES
 from compendium.frame.paths import STUDIES, shown
-from compendium.reader.certificate.facts import CertificateError
+from compendium.reader.certificate.facts import SINGLE, CertificateError
 
 NAME = "codecheck.yml"
 WHOLE = ("manifest", "run", "verdicts", "code", "parameters", "environment", "machine", "archives")
@@ -28,7 +28,6 @@ CHUNK = 2**16
 WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,99}")
 HASH = re.compile(r"[0-9a-f]{64}")
 KINDS = ("cells", "tables", "figures")
-SINGLE = ("cells.csv", "derived.csv", "verification.csv")
 
 
 class opened:
