@@ -124,7 +124,7 @@ def follow_ups(requests, replies, queries, subjects: dict, *, seed: int) -> list
             query = by_index[request.tag["query"]]
             turns = [
                 request.messages[0]["content"],
-                reply.raw,  # the first turn as it was said
+                reply.raw or reply.text,  # the first turn as it was said
                 prompts()["iterate"].format(query=query.text),
             ]
             asked.append(

@@ -210,6 +210,13 @@ def test_models_without_a_price_of_their_own_get_the_default(profile):
     assert budget_for("demo", ["a/b"]) is None
 
 
+def test_the_estimate_of_a_second_turn_counts_the_first(tmp_path):
+    p = SimpleNamespace(**params.study_params("create", "live", smoke=True))
+    second = create_stages.planned(p, tmp_path)["iterating"]
+    assert second
+    assert all(len(request.messages[1]["content"]) > 100 for request in second)
+
+
 def test_a_study_without_live_stages_says_so(profile, tmp_path, monkeypatch):
     monkeypatch.delattr(alienbench_stages, "planned")
     assert "alienbench" not in live_studies("all")
