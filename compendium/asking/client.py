@@ -176,7 +176,7 @@ class Client:
                     cast_to=str,
                     options={"headers": {"x-stainless-retry-count": str(tries - 1)}},
                 )
-                return self._key.hide_in(text), body.get("seed")
+                return self._key.hide(text), body.get("seed")
         except (openai.APITimeoutError, TimeoutError):
             problem = Fault("timeout", f"no reply in {self.endpoint.timeout:g} s", charged=True)
         except openai.APIConnectionError as error:

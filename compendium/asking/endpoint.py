@@ -1,8 +1,8 @@
 """Where questions go: an OpenAI-compatible endpoint, and the key that never leaves the environment."""
 
+import base64
 import importlib.util
 import ipaddress
-import json
 import logging
 import math
 import os
@@ -142,29 +142,25 @@ _TALKATIVE = ("openai", "httpx", "httpx2", "httpcore", "httpcore2")  # an OpenAI
 class Key:
     """A key that shows itself to nobody but the one who calls `reveal`."""
 
-    __slots__ = ("_value", "_name")
+    __slots__ = ("_value", "_name", "_shapes")
 
     def __init__(self, value: str, name: str | None):
         self._value, self._name = value, name
+        self._shapes = (
+            re.compile("|".join(map(_shape, [value, *_base64(value)])))
+            if len(value) >= SHORTEST_KEY
+            else None
+        )
 
     def reveal(self) -> str:
         """The key itself, for the client's constructor."""
         return self._value
 
     def hide(self, text):
-        """`text` with the key blotted out, wherever it is quoted; None stays None."""
-        if text is None or len(self._value) < SHORTEST_KEY:
-            return text
-        return text.replace(self._value, HIDDEN)
-
-    def hide_in(self, body: str) -> str:
-        """A response's body with the key blotted out, also where JSON has escaped it."""
-        if len(self._value) < SHORTEST_KEY:
-            return body
-        escaped = json.dumps(self._value)[1:-1]
-        for form in {self._value, escaped, escaped.replace("/", "\\/")}:
-            body = body.replace(form, HIDDEN)
-        return body
+        """`text` with the key blotted out, wherever it is quoted, also as JSON, an address or base64 write it; None
+        stays None.
+        """
+        return text if text is None or self._shapes is None else self._shapes.sub(HIDDEN, text)
 
     def guard_logs(self):
         """Blot the key out of what the HTTP libraries log (a server may echo it); returns the way back."""
@@ -190,6 +186,30 @@ class Key:
 
     def __reduce__(self):
         raise TypeError("a key is never stored")
+
+
+def _shape(text: str) -> str:
+    """A pattern of `text`, each letter as it is, or as JSON or an address (%2B) writes it, once or several times."""
+
+    def letter(one, place):
+        code = "".join(
+            f"[{digit}{digit.upper()}]" if digit.isalpha() else digit for digit in f"{ord(one):02x}"
+        )
+        plain = ("" if place == 0 else r"\\*") + re.escape(one)
+        return rf"(?:{plain}|%(?:25)*{code}|\\+u00{code})"
+
+    return "".join(letter(one, place) for place, one in enumerate(text))
+
+
+def _base64(key: str) -> list[str]:
+    """What base64 makes of `key` wherever it stands in a longer text, both alphabets, without the ends that hang on
+    its neighbours.
+    """
+    found = []
+    for before in range(3):
+        whole = base64.b64encode(bytes(before) + key.encode()).decode()
+        found.append(whole[-(-before * 8 // 6) : (before + len(key)) * 8 // 6])
+    return [*found, *(text.replace("+", "-").replace("/", "_") for text in found)]
 
 
 class _Guard(logging.Filter):

@@ -1,12 +1,13 @@
 """An executed notebook as one page: anchors for cells (`#cell-id=…`), formulas as MathML, no other host asked."""
 
-import copy
 import re
 from pathlib import Path
 
 import latex2mathml.converter
 import nbformat
 from nbconvert import HTMLExporter
+
+from compendium.frame.escapes import clean_notebook
 
 # code (fenced, then inline) comes first, so that a dollar inside it is left alone
 PIECES = re.compile(
@@ -20,7 +21,7 @@ SCRIPT = re.compile(r"<script\b.*?</script>", re.S)
 
 def to_html(executed: Path) -> str:
     """The page of an executed notebook (path of an .ipynb)."""
-    book = copy.deepcopy(nbformat.read(executed, as_version=4))
+    book = clean_notebook(nbformat.read(executed, as_version=4))
     for cell in book.cells:
         if cell.cell_type == "markdown":
             cell.source = with_mathml(cell.source)

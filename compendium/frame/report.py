@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 from compendium.frame.cells import findings, held
+from compendium.frame.escapes import without_escapes
 from compendium.frame.params import study_params
 from compendium.frame.tables import number
 from compendium.frame.verdict import EVIDENCE, LOOKS, OUTCOMES, bound_sign, independent, stylesheet
@@ -260,7 +261,7 @@ def _plain(side) -> str:
 
 
 def _esc(text) -> str:
-    return html.escape(str(text), quote=True)
+    return html.escape(without_escapes(str(text)), quote=True)
 
 
 FORM = """<p class="lead">{note}</p>

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from compendium.frame.cells import CellsError, grid
+from compendium.frame.escapes import without_escapes
 from compendium.frame.files import write_text_atomic
 
 LATEX = str.maketrans(
@@ -102,11 +103,15 @@ def bold_best(body: pd.DataFrame, values: pd.DataFrame, best=np.nanmax) -> pd.Da
     return marked
 
 
+def _esc(text) -> str:
+    return html.escape(without_escapes(str(text)))
+
+
 def to_html(table: Table) -> str:
     """The table as an HTML fragment."""
 
     def entry(text, tag):
-        text = html.escape(str(text))
+        text = _esc(str(text))
         return f"<{tag}>{_bold(text, '<b>', '</b>')}</{tag}>"
 
     head = "".join(
@@ -117,9 +122,9 @@ def to_html(table: Table) -> str:
         "<tr>" + entry(name, "th") + "".join(entry(text, "td") for text in row) + "</tr>"
         for name, row in zip(table.body.index, table.body.to_numpy())
     )
-    notes = "".join(f"<p class='note'>{html.escape(note)}</p>" for note in table.notes)
+    notes = "".join(f"<p class='note'>{_esc(note)}</p>" for note in table.notes)
     return (
-        f"<figure class='table'><figcaption><b>{html.escape(table.title)}.</b> {html.escape(table.caption)}"
+        f"<figure class='table'><figcaption><b>{_esc(table.title)}.</b> {_esc(table.caption)}"
         f"</figcaption>\n<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table>{notes}"
         "</figure>"
     )
@@ -160,8 +165,7 @@ def write_table(table: Table, folder, name: str) -> list[Path]:
     """Write `<name>.html`, `.tex` and `.csv` below `folder`; return their paths."""
     folder = Path(folder)
     page = (
-        "<!doctype html><html lang='en'><meta charset='utf-8'>"
-        f"<title>{html.escape(table.title)}</title>\n{STYLE}\n"
+        f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{_esc(table.title)}</title>\n{STYLE}\n"
     )
     plain = table.body.replace(r"\*\*", "", regex=True)
     return [

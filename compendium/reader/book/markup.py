@@ -5,13 +5,15 @@ import html
 import re
 from posixpath import dirname, relpath
 
+from compendium.frame.escapes import without_escapes
+
 FENCE = "`" * 8
 LONG_NOTE = 90  # characters
 
 
 def esc(text) -> str:
     """Text safe inside an element or a quoted attribute."""
-    return html.escape(str(text), quote=True)
+    return html.escape(without_escapes(str(text)), quote=True)
 
 
 def soft(text) -> str:

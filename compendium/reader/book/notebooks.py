@@ -1,10 +1,10 @@
 """Executed notebooks as sources of the book: every cell gets an anchor, and says which numbers it made."""
 
-import copy
 import json
 import re
 from collections import Counter
 
+from compendium.frame.escapes import clean_notebook
 from compendium.frame.paths import ROOT
 from compendium.frame.reach import ROOMS
 from compendium.frame.report import pill
@@ -28,7 +28,7 @@ def notebook_page(book: Executed) -> str:
 
 def notebook_source(numbers: Numbers, book: Executed, links: "Links") -> str:
     """A notebook for MyST-NB, its cells with anchors and notes on what they made."""
-    content = copy.deepcopy(book.content)
+    content = clean_notebook(book.content)
     cells = []
     for place, cell in enumerate(content["cells"]):
         anchor = f"<a class='here' id='cell-{anchor_of(cell['id'])}'></a>"

@@ -1,11 +1,13 @@
 """One stage against a server that answers as real ones do: faults, quirks, refusals, keys."""
 
 import asyncio
+import base64
 import json
 import logging
 import math
 import time
 import traceback
+import urllib.parse
 from email.utils import formatdate
 
 import pytest
@@ -437,6 +439,32 @@ def test_the_key_is_hidden_in_what_models_say(canary, tmp_path):
         (reply,), _ = run(server, tmp_path, [asked()], key_env="STUDY_KEY")
     assert reply.text.startswith("my key is [key hidden], json") and reply.reasoning == "[key hidden]"
     assert not seen_anywhere(tmp_path, repr(reply))
+
+
+def test_the_key_is_hidden_however_it_is_written(canary):
+    """As an address or JSON quotes it, and in base64, alone or anywhere in a longer text."""
+    key = Endpoint("http://127.0.0.1:1/v1", key_env="STUDY_KEY").key()
+    quoted = urllib.parse.quote(CANARY, safe="")
+    written = [
+        quoted,
+        quoted.replace("%2F", "%2f"),
+        urllib.parse.quote(CANARY),
+        urllib.parse.quote(quoted),
+        json.dumps(CANARY)[1:-1],
+    ]
+    written += [
+        CANARY.replace("/", r"\/"),
+        json.dumps(CANARY.replace("/", r"\/"))[1:-1],
+        CANARY.replace("+", r"\u002B"),
+    ]
+    for text in written:
+        assert key.hide(f"a {text} b") == "a [key hidden] b", text
+    for before in ("", "x", "xy", "Bearer ", "user:"):
+        for encode in (base64.b64encode, base64.urlsafe_b64encode):
+            text = encode(f"{before}{CANARY}{before}".encode()).decode()
+            hidden = key.hide(text)
+            assert "[key hidden]" in hidden and len(hidden) < len(text) - len(CANARY) + 14, (before, hidden)
+    assert key.hide("sk-canary is no key") == "sk-canary is no key" and key.hide(None) is None
 
 
 def test_nothing_else_of_the_environment_is_sent(canary, tmp_path):
