@@ -1,7 +1,8 @@
 """World models: candidates from a folder that the reader has, Python files and replies in whatever nesting.
 
-A file is known by what it holds: a class of the contract, or a JSON model. Whose it is and of which case is read from
-the innermost part of its path that says so, else from its first lines (`case: G4`, `model: …`).
+A file is known by what it holds: a class of the contract, or a JSON model. A reply that holds neither counts too, as
+one that failed, where its path names model and case (left out, it would flatter its model). Whose a file is and of which
+case is read from the innermost part of its path that says so, else from its first lines (`case: G4`, `model: …`).
 """
 
 import json
@@ -21,6 +22,8 @@ RUN = re.compile(r"(?<![A-Za-z])(?:run|sample|seed|attempt)[ _-]?0*(\d{1,3})(?!\
 ROUND = re.compile(r"(?<![A-Za-z])(?:repair|round)[ _-]?0*(\d{1,3})(?!\d)", re.IGNORECASE)
 CLASS = re.compile(r"^class (?!AbstractPOSG\b)\w+", re.MULTILINE)
 METHODS = ("players", "actions", "transition")
+NEITHER = "no class of the contract and no JSON model in it"
+NO_MODEL = "a reply without a world model: counts as one that failed"
 HEADER = 12  # first lines that may say what a file is
 MOST = 2_000_000  # bytes of a file that may be a candidate
 PLACES = (  # where an API's reply keeps its text
@@ -56,9 +59,12 @@ def read_given(folder, subjects: dict, conditions) -> Given:
     GivenError where there is no candidate, or none of a model in `subjects`.
     """
     base, rows, taken = from_root(folder), [], {}
+    files = []
     for path in files_at(str(folder)):
         place = path.relative_to(base) if base in path.parents else Path(path.name)
-        found, text = _what(path, place, subjects, list(conditions))
+        files.append((place, *_what(path, place, subjects, list(conditions))))
+    # a reply without a model takes no run from one that has one
+    for place, found, text in sorted(files, key=lambda file: NO_MODEL in file[1].get("why", "")):
         if "why_not" not in found:
             found["run"] = found["run"] or _next_run(found, taken)
             key = candidate_id(found)
@@ -71,9 +77,10 @@ def read_given(folder, subjects: dict, conditions) -> Given:
     report = pd.DataFrame(
         [{**row, "why": row.pop("why_not", row.get("why"))} for row in rows], columns=columns
     )
+    report = report.sort_values("file", kind="stable", ignore_index=True)
     if not taken:
         held = (
-            f"{len(rows)} files, none of them a candidate: {rows[0]['file']}: {report['why'][0]}"
+            f"{len(rows)} files, none of them a candidate: {report['file'][0]}: {report['why'][0]}"
             if rows
             else "no file"
         )
@@ -97,21 +104,21 @@ def _what(path: Path, place: Path, subjects: dict, conditions: list) -> tuple[di
     if len(text) > MOST:
         return {"why_not": f"larger than {MOST // 1_000_000} MB"}, ""
     kind = _kind(text)
-    if not kind:
-        return {"why_not": "no class of the contract and no JSON model in it"}, ""
     header = "\n".join(text.splitlines()[:HEADER])
     parts = [place.stem, *reversed(place.parts[:-1]), header]
     case, case_at = _case(parts)
     model, model_at = _model([*parts[:-1], "\n".join(re.findall(r"(?im)^\W*model\s*:.*$", header))], subjects)
     if not case or not model:
-        return {"why_not": case_at if not case else model_at}, ""
+        return {"why_not": NEITHER if not kind else case_at if not case else model_at}, ""
     track = corpus()[case].tier
-    if (track == "cultural") != (kind == "JSON"):
+    if not kind and ("first lines" in (case_at, model_at) or path.suffix.lower() == ".py"):
+        return {"why_not": NEITHER}, ""
+    if kind and (track == "cultural") != (kind == "JSON"):
         return {"why_not": f"{kind}, but {case} is a {track} case"}, ""
     named = re.split(r"[^a-z]+", " ".join(parts[:-1]).lower().replace("native_american", "nativeamerican"))
     condition = next((each for each in conditions if each.replace("_", "") in named), None)
     run, repair = _number(RUN, parts[:-1]), _number(ROUND, parts[:-1])
-    told = f"{kind}; case from its {case_at}, model from its {model_at}"
+    told = f"{kind or NO_MODEL}; case from its {case_at}, model from its {model_at}"
     if track == "cultural" and condition is None:
         told += f"; no condition named, taken as {conditions[0]}"
     return {

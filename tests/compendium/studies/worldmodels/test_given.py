@@ -41,6 +41,8 @@ TREE = {
     "flat/gpt-5.6-sol_G1_and_G2.py": MODULE,
     "flat/gpt-4o_G1.py": MODULE,
     "flat/gpt-5.6-sol_G99.py": MODULE,
+    "GPT-5.6_Sol/G1/run_2/helper.py": "RATE = 0.5",
+    "GPT-5.6_Sol/G1/run_2/first_try.txt": "I would rather not.",
     "flat/gpt-5.6-sol_G3.txt": "I cannot help with that.",
 }
 
@@ -66,6 +68,7 @@ def test_what_is_taken_for_what(tree):
         "games/g04/qwen3.8-27b.py": ("game", qwen, "G4", "", 2, 0),
         "games/g04/qwen3.8-27b-again.py": ("game", qwen, "G4", "", 1, 0),
         "flat/qwen_qwen3.8-27b__S2.txt": ("situational", qwen, "S2", "", 1, 0),
+        "flat/gpt-5.6-sol_G3.txt": ("game", gpt, "G3", "", 1, 0),
         "flat/api.json": ("situational", qwen, "S3", "", 1, 0),
         "culture/C9/native_american/gpt-5.6-sol.json": ("cultural", gpt, "C9", "native_american", 1, 0),
         "culture/C9/gpt-5.6-sol.md": ("cultural", gpt, "C9", "anonymised", 1, 0),
@@ -84,7 +87,8 @@ def test_what_is_taken_for_what(tree):
         ("flat/gpt-5.6-sol_G1_and_G2.py", "name names several cases: G1, G2"),
         ("flat/gpt-4o_G1.py", "no model of the roster"),
         ("flat/gpt-5.6-sol_G99.py", "no case id"),
-        ("flat/gpt-5.6-sol_G3.txt", "no class of the contract and no JSON model in it"),
+        ("GPT-5.6_Sol/G1/run_2/helper.py", "no class of the contract and no JSON model in it"),
+        ("GPT-5.6_Sol/G1/run_2/first_try.txt", "the same model, .* as GPT-5.6_Sol/G1/copy_run2.py"),
     ],
 )
 def test_what_is_left_out_says_why(tree, file, why):
@@ -97,6 +101,14 @@ def test_what_is_taken_can_be_judged(tree):
     found = read_given(tree / "culture", {"openai/gpt-5.6-sol": SUBJECTS["openai/gpt-5.6-sol"]}, CONDITIONS)
     candidates, documents = judge(found.replies)
     assert candidates["contract"].all() and len(documents) == 2
+
+
+def test_a_reply_without_a_model_counts_as_one_that_failed(tree):
+    found = read_given(tree, SUBJECTS, CONDITIONS)
+    told = found.report.set_index("file")["why"]["flat/gpt-5.6-sol_G3.txt"]
+    assert told.startswith("a reply without a world model: counts as one that failed")
+    candidates, _ = judge(found.replies[found.replies["case"] == "G3"])
+    assert candidates["parse"].tolist() == ["void"]
 
 
 def test_a_folder_without_candidates_and_a_model_without_any(tree, tmp_path):
