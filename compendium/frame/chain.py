@@ -46,7 +46,6 @@ class Notebook:
 
     path: Path
     study: str
-    title: str = ""
     section: str = ""
     needs: dict = field(default_factory=dict)
     wants: dict = field(
@@ -224,7 +223,6 @@ def read_notebook(path: Path) -> Notebook:
     return Notebook(
         path=path,
         study=meta["study"],
-        title=meta.get("title", path.stem),
         section=str(meta.get("section", "")),
         needs=needs,
         wants=wants,

@@ -3,21 +3,17 @@
 Their code cells run here as they stand, one after the other, with the numbers of draws made small.
 """
 
-import contextlib
-import io
-import json
 from types import SimpleNamespace
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 
 from compendium.frame.params import study_params
-from compendium.frame.paths import ROOT
 from compendium.studies.alienbench import stages as alienbench_stages
 from compendium.studies.alienbench.data import HUMAN, from_tables
 from tests.compendium.studies.alienbench.small_study import simulated_study
+from tests.run_notebook import run_notebook
 
 NAMES = (
     "03_scores",
@@ -50,17 +46,9 @@ def run(name, tmp_path, study, **given):
         "labels": str(tmp_path / "labels.csv"),
         "generations": str(tmp_path / "generations.csv"),
     }
-    book = json.loads((ROOT / f"notebooks/alienbench/{name}.ipynb").read_text(encoding="utf-8"))
-    space, said = {}, io.StringIO()
-    with contextlib.redirect_stdout(said):
-        for cell in book["cells"]:
-            if cell["cell_type"] == "code":
-                exec(compile("".join(cell["source"]), cell["id"], "exec"), space)
-                if "parameters" in cell["metadata"].get("tags", []):
-                    space.update({key: value for key, value in given.items() if key in space})
-    plt.close("all")
+    said = run_notebook("alienbench", name, **given)
     cells = pd.read_csv(tmp_path / f"cells/alienbench/{name}.csv", keep_default_na=False)
-    return cells.set_index(["exhibit", "row", "column"]), said.getvalue()
+    return cells.set_index(["exhibit", "row", "column"]), said
 
 
 def without(study, generations=None, labels=None):
