@@ -36,6 +36,8 @@ HERE = Path(__file__).resolve().parent
 PYTHON = "/python"  # where the interpreter lies inside
 INSIDE = f"{PYTHON}/inside.py"
 FLAGS = ["-I", "-S", "-B", "-X", "utf8"]
+# as FLAGS, in an environment that is ours alone: sets are listed in one order, so a candidate's error reads the same
+CHILD_FLAGS, CHILD_ENVIRONMENT = ["-P", "-s", *FLAGS[1:]], {"PYTHONHASHSEED": "0"}
 SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")  # shared libraries there say nothing of the machine
 BACKENDS = ("bwrap", "namespaces")
 STATUSES = ("ok", "error", "memory", "timeout", "cpu", "output", "crashed", "unreadable")
@@ -156,10 +158,10 @@ def _run(source, limits: Limits, backend: str) -> Verdict:
 def _command(backend: str, limits: Limits, root: str) -> list[str]:
     """What to start: the inside, by itself or by one of the ways in; `root` is an empty folder."""
     if backend == "none":
-        return [_interpreter(), *FLAGS, str(HERE / "sandbox_child.py")]
+        return [_interpreter(), *CHILD_FLAGS, str(HERE / "sandbox_child.py")]
     visible, libraries = _visible()
-    environment = {"LD_LIBRARY_PATH": libraries} if libraries else {}
-    inner = [f"{PYTHON}/bin/python", *FLAGS, INSIDE]
+    environment = {**CHILD_ENVIRONMENT, **({"LD_LIBRARY_PATH": libraries} if libraries else {})}
+    inner = [f"{PYTHON}/bin/python", *CHILD_FLAGS, INSIDE]
     if backend == "namespaces":
         order = {
             "root": root,
@@ -204,7 +206,7 @@ def _converse(command, order: bytes, limits: Limits, backend: str) -> Verdict:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env={},
+        env=CHILD_ENVIRONMENT,
         cwd="/",
         start_new_session=True,
         close_fds=True,
