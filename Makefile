@@ -12,6 +12,8 @@ CORES   ?=
 TORCH   ?= torch==2.13.0
 BASE    ?= python3
 VENV    := .venv
+# Every command runs this checkout's code, also with an environment that carries another's.
+export PYTHONPATH := $(CURDIR)$(if $(PYTHONPATH),:$(PYTHONPATH))
 export COMPENDIUM_MIRROR COMPENDIUM_CACHE COMPENDIUM_REMOTE VERBOSE
 
 ifdef PYTHON
@@ -31,10 +33,10 @@ archives: $(READY)
 	@$(PYTHON) -m compendium.frame.fetch "$(STUDY)"
 
 test: $(READY)
-	@$(PYTHON) -m pytest
+	@$(PYTHON) -m pytest $(OPTIONS)
 
 lab: $(READY)
-	@$(PYTHON) -m jupyterlab --notebook-dir=. notebooks/00_start_here.ipynb
+	@$(PYTHON) -m compendium.frame.lab
 
 bench: $(READY)
 	@for bench in tests/bench/bench_*.py; do echo "== $$bench"; $(PYTHON) $$bench || exit 1; done
@@ -56,14 +58,15 @@ live-estimate: $(READY)
 
 setup: $(READY)
 
+PIP := PYTHONPATH= $(VENV)/bin/python -m pip
 $(VENV)/.ready: pyproject.toml requirements.lock
 	@$(BASE) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed, $(BASE) is " + sys.version.split()[0] + "; name another: make BASE=python3.12")'
 	$(BASE) -m venv $(VENV)
 	$(VENV)/bin/python -c "import torch" 2>/dev/null \
-	  || $(VENV)/bin/python -m pip install --quiet "$(TORCH)" \
-	  || $(VENV)/bin/python -m pip install --quiet "torch>=2.2"
-	$(VENV)/bin/python -m pip install --quiet --requirement requirements.lock
-	$(VENV)/bin/python -m pip install --quiet --no-deps --editable .
+	  || $(PIP) install --quiet "$(TORCH)" \
+	  || $(PIP) install --quiet "torch>=2.2"
+	$(PIP) install --quiet --requirement requirements.lock
+	$(PIP) install --quiet --no-deps --editable .
 	@touch $@
 
 # Ledgers hold replies that were paid for: those of the demo alone go, as its models are simulated.

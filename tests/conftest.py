@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 
 from compendium.frame.archive import MIRROR_VARIABLE
-from compendium.frame.paths import ROOT
+from compendium.frame.paths import ROOT, SPARE_HOME
+from compendium.frame.system import use_writable_home
+
+use_writable_home(SPARE_HOME)  # before a notebook's kernel looks for it
 
 
 @pytest.fixture(scope="session")

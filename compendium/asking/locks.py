@@ -6,11 +6,7 @@ import os
 import time
 
 from compendium.asking.errors import LedgerError
-
-try:
-    import fcntl
-except ImportError:  # Windows has no flock; SQLite's own locks still keep the file whole there
-    fcntl = None
+from compendium.frame.system import lock
 
 
 @contextlib.contextmanager
@@ -27,9 +23,9 @@ def exclusive(path, what: str, wait: float = 0.0):
             f"{what}: cannot be written ({error.strerror}); check the folder's permissions"
         ) from None
     with handle:
-        while fcntl is not None:
+        while True:
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock(handle)
                 break
             except OSError:
                 if time.monotonic() >= until:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from compendium.frame.files import atomic_write, said, write_text_atomic
 from compendium.frame.paths import ROOT, from_root, shown
-from compendium.frame.processes import die_with_parent
+from compendium.frame.system import die_with_parent
 
 MOST_MOVED = 5  # numbers that moved, named as their notebook ends; the report names all
 VERBOSE = os.environ.get("VERBOSE", "") not in ("", "0")

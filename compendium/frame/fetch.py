@@ -8,7 +8,6 @@ a lock keeps two runs from fetching at once. COMPENDIUM_REMOTE takes the place o
 """
 
 import errno
-import fcntl
 import hashlib
 import json
 import os
@@ -25,6 +24,7 @@ from urllib.parse import quote
 from tqdm import tqdm
 
 from compendium.frame.files import atomic_write, said, write_text_atomic
+from compendium.frame.system import lock
 
 CACHE_VARIABLE, REMOTE_VARIABLE = "COMPENDIUM_CACHE", "COMPENDIUM_REMOTE"
 HOST = "https://github.com"
@@ -148,11 +148,11 @@ def _locked(target: Path, name: str):
     target.mkdir(parents=True, exist_ok=True)
     with open(target / ".lock", "w") as handle:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(handle)
         except BlockingIOError:
             if sys.stderr.isatty():
                 print(f"{name}: another run is fetching it: waiting.", file=sys.stderr)
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            lock(handle, wait=True)
         yield
 
 

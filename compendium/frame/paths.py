@@ -8,6 +8,7 @@ DATA = ROOT / "data"
 PARAMS = ROOT / "params"
 NOTEBOOKS = ROOT / "notebooks"
 FIGURES = ROOT / "figures"
+SPARE_HOME = ROOT / "build" / "home"  # the home folder of those who cannot write theirs
 ACROSS = (
     "across"  # the chapter that looks across the studies: notebooks and params as theirs, no paper of its own
 )

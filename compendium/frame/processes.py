@@ -1,14 +1,12 @@
 """Processes that end with the one that started them."""
 # Tested by tests/chain/test_stopping.py.
 
-import ctypes
-import os
 import signal
 import subprocess
-import sys
 import threading
 
-STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+from compendium.frame.system import KILL, STOPS, own_group, signal_group
+
 PATIENCE = 20  # seconds that a group has to end in, once told to stop
 
 
@@ -30,8 +28,8 @@ def run_group(command, *, line, keep=(), **options) -> tuple:
     def stop(number, _frame):
         stops.append(signal.Signals(number))
         if process:
-            _signal(process.pid, signal.SIGINT if len(stops) == 1 else signal.SIGKILL)
-            timer = threading.Timer(PATIENCE, _signal, (process.pid, signal.SIGKILL))
+            signal_group(process.pid, signal.SIGINT if len(stops) == 1 else KILL)
+            timer = threading.Timer(PATIENCE, signal_group, (process.pid, KILL))
             timer.daemon = True
             timer.start()
 
@@ -40,45 +38,14 @@ def run_group(command, *, line, keep=(), **options) -> tuple:
     before = {number: signal.signal(number, stop) for number in heard}
     try:
         with subprocess.Popen(
-            command,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            process_group=0,
-            pass_fds=keep,
-            preexec_fn=_begin,
-            **options,
+            command, stderr=subprocess.PIPE, text=True, errors="replace", **own_group(keep), **options
         ) as process:
             if stops:
-                _signal(process.pid, signal.SIGINT)
+                signal_group(process.pid, signal.SIGINT)
             for text in process.stderr:
                 line(text.rstrip("\n"), bool(stops))
-        _signal(process.pid, signal.SIGKILL)  # whom the command, killed itself, has left behind
+        signal_group(process.pid, KILL)  # whom the command, killed itself, has left behind
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
     return process.returncode, stops[0] if stops else None
-
-
-def die_with_parent(number: int = signal.SIGHUP) -> None:
-    """Ask for a signal when this process's parent ends, however it ends (Linux; elsewhere nothing happens)."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, int(number))  # 1: PR_SET_PDEATHSIG
-
-
-def rename(name: str) -> None:
-    """What `ps` and `top` call this process (Linux; elsewhere nothing happens)."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(15, name.encode())  # 15: PR_SET_NAME
-
-
-def _begin() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # also where it came ignored: the group is stopped by it
-    die_with_parent()
-
-
-def _signal(group: int, number: int) -> None:
-    try:
-        os.killpg(group, number)
-    except (ProcessLookupError, PermissionError):  # macOS says "no permission" of a group that is gone
-        pass

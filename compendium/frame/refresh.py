@@ -15,7 +15,8 @@ from nbclient.exceptions import CellExecutionError, DeadKernelError
 from compendium.frame import demo
 from compendium.frame.chain import NUMBERED
 from compendium.frame.files import write_text_atomic
-from compendium.frame.paths import NOTEBOOKS, ROOT, check_place, shown
+from compendium.frame.paths import NOTEBOOKS, ROOT, SPARE_HOME, check_place, shown
+from compendium.frame.system import use_writable_home
 
 
 def committed() -> list[Path]:
@@ -48,6 +49,7 @@ def main(names) -> int:
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    use_writable_home(SPARE_HOME)
     failed = 0 if names else demo.main()
     if failed:
         return failed

@@ -5,7 +5,6 @@ apart, stops everything it started when it is stopped itself, and closes with on
 """
 
 import argparse
-import fcntl
 import json
 import os
 import re
@@ -14,12 +13,12 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
-from compendium.frame import warm
+from compendium.frame import system, warm
 from compendium.frame.archive import Archive, ArchiveError, mirror_folder, sources
 from compendium.frame.chain import check_params, notebooks, write_stamps
 from compendium.frame.files import read_jsonl, remove_leftovers, said
 from compendium.frame.params import ACCEPT_MISSING, MISSING, PROFILES, is_small, run_folder
-from compendium.frame.paths import ROOT, STUDIES, below_root, check_place, shown
+from compendium.frame.paths import ROOT, SPARE_HOME, STUDIES, below_root, check_place, shown
 from compendium.frame.processes import run_group
 
 NOTHING = "Nothing to be done"
@@ -33,6 +32,7 @@ def main(arguments=None, *, check_live=None) -> int:
     try:
         check_place()
         books = _checked(options, smoke, out, check_live)
+        system.use_writable_home(SPARE_HOME)
         with one_run(out) as lock:
             for path in remove_leftovers(out):
                 print(f"{shown(path)}: left by a run that was killed, removed", file=sys.stderr)
@@ -253,10 +253,10 @@ def one_run(out: Path):
     out.mkdir(parents=True, exist_ok=True)
     with open(out / ".lock", "w") as handle:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            system.lock(handle)
         except BlockingIOError:
             print(f"Another run is at work in {shown(out)}: waiting for it.", file=sys.stderr)
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            system.lock(handle, wait=True)
         yield handle
 
 

@@ -212,7 +212,7 @@ def _become(order: dict, files: list[int]):
     try:
         if order["session"]:
             os.setsid()
-        from compendium.frame.processes import die_with_parent, rename
+        from compendium.frame.system import die_with_parent, rename
 
         rename(order["name"])
         die_with_parent(signal.SIGKILL)
@@ -251,7 +251,7 @@ def _become(order: dict, files: list[int]):
 
 
 def main(command) -> int:
-    from compendium.frame.processes import die_with_parent
+    from compendium.frame.system import die_with_parent
 
     for name in THREADS:  # no thread may be there when a child is forked
         os.environ.setdefault(name, "1")

@@ -23,7 +23,8 @@ ONE = ("lib/subsets.py", "def judge_leave_one_out(")  # a function that one note
 
 def lay_out(commit: str, folder: Path) -> Path:
     held = subprocess.run(["git", "archive", commit], cwd=ROOT, check=True, capture_output=True).stdout
-    tarfile.open(fileobj=io.BytesIO(held)).extractall(folder, filter="data")
+    with tarfile.open(fileobj=io.BytesIO(held)) as archive:
+        archive.extractall(folder, filter="data")
     return folder
 
 

@@ -149,8 +149,13 @@ def test_a_cell_without_an_id_that_fails_is_one_line(project):
     assert "Traceback" not in result.stderr and "KeyError" not in result.stderr
 
 
-def test_a_folder_may_have_any_name_but_one_with_a_colon(tmp_path):
-    """A blank, #, braces: in the project's own path, in its params; where results go elsewhere, no braces."""
+def test_a_folder_may_have_any_name_but_one_with_a_colon(tmp_path, monkeypatch):
+    """A blank, #, braces: in the project's own path, in its params; where results go elsewhere, no braces.
+
+    Nobody's home can be written here: all that the tools keep there lies inside the project.
+    """
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("HOME", str(tmp_path / "file"))
     folder = tmp_path / "papers #2" / "o{x}"
     folder.mkdir(parents=True)
     small_project(folder, {"alienbench": "B: '{x}'\n"})
@@ -160,6 +165,7 @@ def test_a_folder_may_have_any_name_but_one_with_a_colon(tmp_path):
     result = run(folder)
     assert result.returncode == 0, result.stderr
     assert (folder / "build/demo/cells.csv").read_text().splitlines()[1].startswith("alienbench,t,a,x,3,")
+    assert (folder / "build/home").is_dir()
     braced = run(folder, "--build", str(tmp_path / "y{z}"))
     assert braced.returncode == 2 and "should have no braces" in braced.stderr
     colon = folder.rename(tmp_path / "k: v")
