@@ -146,7 +146,7 @@ def _stop(folder: Path):
     for process in running:
         with contextlib.suppress(OSError):
             os.kill(process, signal.SIGTERM)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while any(Path(f"/proc/{process}").exists() for process in running) and time.monotonic() < deadline:
         time.sleep(0.2)
 

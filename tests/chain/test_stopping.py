@@ -102,7 +102,7 @@ def test_a_second_run_waits_and_is_told_so(project):
     second = start(project)
     assert second.stderr.readline() == "Another run is at work in build/demo: waiting for it.\n"
     second.send_signal(signal.SIGINT)
-    assert second.wait(30) == 128 + signal.SIGINT
+    assert second.wait(60) == 128 + signal.SIGINT
     assert "Traceback" not in second.stderr.read()
     first.send_signal(signal.SIGTERM)
     assert first.wait(60) == 128 + signal.SIGTERM

@@ -79,7 +79,7 @@ class Server:
 
 @contextmanager
 def serve(
-    studies=("alienbench",), port: int = 0, *, faults: Faults | None = None, log=None, timeout_s: float = 30
+    studies=("alienbench",), port: int = 0, *, faults: Faults | None = None, log=None, timeout_s: float = 120
 ):
     """Run the server in a process of its own on 127.0.0.1; yield a `Server` once it listens.
 

@@ -45,12 +45,12 @@ class Loopback:
 
     def __enter__(self):
         self._thread.start()
-        assert self._ready.wait(5)
+        assert self._ready.wait(60)
         return self
 
     def __exit__(self, *_):
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(5)
+        self._thread.join(60)
 
     @property
     def url(self):

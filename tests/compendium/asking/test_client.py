@@ -102,7 +102,7 @@ def test_retry_after_is_waited_for(tmp_path):
     with Loopback(answering((429, {"retry-after": "0.3"}, {}))) as server:
         start = time.monotonic()
         run(server, tmp_path, [asked()])
-    assert 0.3 <= time.monotonic() - start < 3
+    assert 0.3 <= time.monotonic() - start < 60  # the backoff of a loaded machine; not longest_wait, 120 s
 
 
 def test_retry_after_in_all_its_forms():

@@ -125,7 +125,7 @@ def test_every_third_try_disturbed_gives_the_same(tmp_path):
         (200, {}, b'{"half'),
         {"error": {"message": "upstream"}},
         completion("x", "gateway/fallback-1"),
-        9.0,
+        60.0,
     ]
 
     def disturbed(body, tries):
@@ -136,7 +136,7 @@ def test_every_third_try_disturbed_gives_the_same(tmp_path):
         quiet, outcome = run(server, tmp_path / "a", requests(), parse=parse)
     with Loopback(disturbed) as server:
         loud, report = run(
-            server, tmp_path / "b", requests(), parse=parse, endpoint={"timeout": 0.7, "concurrency": 32}
+            server, tmp_path / "b", requests(), parse=parse, endpoint={"timeout": 4.0, "concurrency": 32}
         )
     assert seen(quiet) == seen(loud)
     assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()

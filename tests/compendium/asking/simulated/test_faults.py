@@ -45,7 +45,7 @@ def judging(number, **more):
 def post(server, request):
     """(status, headers, body) of one try; the exception where the connection broke."""
     connection = http.client.HTTPConnection(
-        server.base_url.removeprefix("http://").removesuffix("/v1"), timeout=10
+        server.base_url.removeprefix("http://").removesuffix("/v1"), timeout=60
     )
     try:
         connection.request("POST", "/v1/chat/completions", json.dumps(request))

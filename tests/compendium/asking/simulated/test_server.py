@@ -40,7 +40,7 @@ def generation(seed, model="x-ai/grok-4.7", condition="baseline"):
 
 def ask(server, body, method="POST", path="/v1/chat/completions"):
     connection = http.client.HTTPConnection(
-        server.base_url.removeprefix("http://").removesuffix("/v1"), timeout=10
+        server.base_url.removeprefix("http://").removesuffix("/v1"), timeout=60
     )
     connection.request(method, path, body if isinstance(body, (str, bytes)) else json.dumps(body))
     response = connection.getresponse()
@@ -132,21 +132,21 @@ def test_it_is_ready_soon_and_gone_with_its_block():
     with serve("alienbench") as server:
         ready = time.monotonic() - start
         assert psutil.pid_exists(server.pid) and server.pid != os.getpid()
-    assert ready < 5  # a quarter of a second on an idle machine; this one may be busy
+    assert ready < 60  # a quarter of a second on an idle machine; this one may be busy
     assert not psutil.pid_exists(server.pid)
 
 
 def test_it_ends_when_its_parent_is_killed():
     script = (
         "import sys, time; from compendium.asking.simulated.server import serve\n"
-        "with serve() as s: print(s.pid, flush=True); time.sleep(60)"
+        "with serve() as s: print(s.pid, flush=True); time.sleep(600)"
     )
     parent = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     child = psutil.Process(int(parent.stdout.readline()))
     parent.send_signal(signal.SIGKILL)
     parent.wait()
     parent.stdout.close()
-    _, alive = psutil.wait_procs([child], timeout=5)
+    _, alive = psutil.wait_procs([child], timeout=60)
     assert not alive
 
 

@@ -65,7 +65,7 @@ def survey(tmp_path_factory):
     until(lambda: server.started)
     yield f"http://127.0.0.1:{port}", store
     server.should_exit = True
-    thread.join(10)
+    thread.join(60)
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +94,7 @@ def browser(chromium, survey):
     return chromium
 
 
-def until(check, seconds=15):
+def until(check, seconds=60):
     """Wait for something to become true, and return it."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
