@@ -41,6 +41,11 @@ lab: $(READY)
 bench: $(READY)
 	@for bench in tests/bench/bench_*.py; do echo "== $$bench"; $(PYTHON) $$bench || exit 1; done
 
+# The small chain under other floating-point kernels, threads, hash seeds, locales and time zones: the same bytes?
+.PHONY: portable
+portable: $(READY)
+	@$(PYTHON) -m tests.chain.portable "$(STUDY)"
+
 # Execute the committed notebooks with their defaults and store the outputs that `make test` compares.
 refresh: $(READY)
 	@$(PYTHON) -m compendium.frame.refresh $(NOTEBOOKS)

@@ -21,6 +21,7 @@ from lib.ranks import rank_biserial_interval, ranks, spearman
 from lib.resampling import Interval, bootstrap, bootstrap_weights, percentile_interval
 
 CONTINUITY = 0.5
+SETTLED = 9  # decimals of a bias: what is left of near-equal numbers differs beyond them between processors
 
 
 class Coverage(NamedTuple):
@@ -112,7 +113,8 @@ def coverage(estimate, lo, hi, true) -> Coverage:
     estimate, lo, hi = np.asarray(estimate), np.asarray(lo), np.asarray(hi)
     held = (lo <= true) & (true <= hi)
     low, high = wilson_interval(held.sum(axis=0), len(held))
-    return Coverage(held.mean(axis=0), low, high, (estimate - true).mean(axis=0), (hi - lo).mean(axis=0))
+    bias = np.round((estimate - true).mean(axis=0), SETTLED)
+    return Coverage(held.mean(axis=0), low, high, bias, (hi - lo).mean(axis=0))
 
 
 def stratified_bootstrap(values, *, B: int, rng: np.random.Generator) -> Interval:
