@@ -12,7 +12,7 @@ from compendium.asking.mending import CLOSED, STRICT, mend, read_brackets
 from compendium.asking.reasoning import tell
 
 LONGEST = 1_000_000  # characters of a reply; the longest that these studies asked for have a tenth of that
-MOST_BROKEN = 100  # pieces of a reply that are nearly JSON; an answer is one
+MOST_BROKEN = 30  # pieces of a reply that are nearly JSON; an answer is one
 
 _ANSWER = re.compile(r"<answer>", re.I)
 _ANSWER_END = re.compile(r"</answer>", re.I)

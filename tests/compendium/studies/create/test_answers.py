@@ -306,7 +306,7 @@ def test_tables_survive_a_csv_file(tmp_path, plain):
         plain.paths.drop(columns="triples").astype(again.dtypes[again.columns.drop("triples")].to_dict())
     )
     path.write_text("a,b\n1,2\n")
-    with pytest.raises(CreateError, match="column `triples`"):
+    with pytest.raises(CreateError, match="lacks the column .triples."):
         read_csv_frame(path)
 
 
