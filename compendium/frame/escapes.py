@@ -1,25 +1,8 @@
 """Terminal escapes out of what becomes a page: a title, a link (OSC 8) or a cursor's move has no business there."""
 
 import copy
-import re
 
-# strings to the terminal (OSC, DCS, SOS, PM, APC) to their end; then sequences, those of colour told apart; then the rest
-_STRING = re.compile(
-    r"(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c|(?=\x1b|\n|$))"
-)
-_SEQUENCE = re.compile(r"(?:\x1b\[|\x9b)([0-?]*)[ -/]*([@-~])")
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-
-
-def without_escapes(text: str, colours: bool = False) -> str:
-    """`text` without terminal escapes, control characters and marks that turn the direction of writing; `colours`
-    keeps the sequences of colour, which a page shows as colours."""
-    text = _SEQUENCE.sub(lambda found: found[0] if _COLOUR.fullmatch(found[0]) else "", _STRING.sub("", text))
-    if not colours:
-        return _CONTROL.sub("", _COLOUR.sub("", text))
-    pieces = re.split(f"({_COLOUR.pattern})", text)
-    return "".join(piece if place % 2 else _CONTROL.sub("", piece) for place, piece in enumerate(pieces))
+from compendium.frame.files import without_escapes
 
 
 def clean_notebook(content: dict) -> dict:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 from compendium.frame.cells import findings, held
-from compendium.frame.escapes import without_escapes
+from compendium.frame.files import without_escapes
 from compendium.frame.params import study_params
 from compendium.frame.tables import number
 from compendium.frame.verdict import EVIDENCE, LOOKS, OUTCOMES, bound_sign, independent, stylesheet

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from compendium.frame.cells import CellsError, grid
-from compendium.frame.escapes import without_escapes
-from compendium.frame.files import write_text_atomic
+from compendium.frame.files import without_escapes, write_text_atomic
 
 LATEX = str.maketrans(
     {

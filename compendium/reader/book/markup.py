@@ -5,7 +5,7 @@ import html
 import re
 from posixpath import dirname, relpath
 
-from compendium.frame.escapes import without_escapes
+from compendium.frame.files import without_escapes
 
 FENCE = "`" * 8
 LONG_NOTE = 90  # characters
