@@ -14,7 +14,7 @@ from pathlib import Path
 
 from compendium.frame.files import atomic_write, said, write_text_atomic
 from compendium.frame.paths import ROOT, from_root, shown
-from compendium.frame.system import die_with_parent
+from compendium.frame.system import die_with_parent, start_lean
 
 MOST_MOVED = 5  # numbers that moved, named as their notebook ends; the report names all
 VERBOSE = os.environ.get("VERBOSE", "") not in ("", "0")
@@ -109,12 +109,8 @@ def main(arguments) -> int:
     notebook, output, values = arguments
     parameters = json.loads(values)
     die_with_parent(signal.SIGTERM)  # a notebook that nobody waits for any more asks no model anything
-    # One thread a kernel: the chain runs notebooks side by side, and thread counts must not move last bits.
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(name, "1")
+    start_lean()
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    # jsonschema, where it finds this optional package, builds a grammar on import: a second for each notebook
-    sys.modules.setdefault("rfc3987_syntax", None)
     try:
         execute(ROOT / notebook, Path(output), parameters)
         for line in moved_numbers(ROOT / notebook, from_root(parameters["out"])):

@@ -84,6 +84,17 @@ def rename(name: str) -> None:
         ctypes.CDLL(None).prctl(15, name.encode())  # 15: PR_SET_NAME
 
 
+def start_lean() -> None:
+    """For a process that runs notebooks, before it imports anything large.
+
+    One thread: the chain runs notebooks side by side, and thread counts must not move last bits. And jsonschema, where
+    it finds the optional rfc3987_syntax, builds a grammar on import: a second for each notebook.
+    """
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+    sys.modules.setdefault("rfc3987_syntax", None)
+
+
 def use_writable_home(spare) -> None:
     """Where the home folder cannot be written let `spare` be it, for this process and those it starts.
 

@@ -26,7 +26,6 @@ import time
 import traceback
 
 VARIABLE = "COMPENDIUM_WARM"  # the socket, for whoever is to find the parent
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 PARENT = "{parent}"  # in an argument: the number of the child's parent
 BACKEND = "module://matplotlib_inline.backend_inline"  # what a kernel sets before matplotlib is imported
 LIBRARIES = (  # not matplotlib_inline: it hooks into the kernel that imports it
@@ -71,33 +70,6 @@ def receive(connection) -> tuple[dict, list[int]]:
             raise ValueError("half a request")
         body += part
     return json.loads(body), list(descriptors)
-
-
-def request(path: str, module: str, arguments, *, environment, folder, files, name: str, session=False):
-    """Ask the parent at `path` for a child. Returns the connection; it says "pid\\n", at the end "code\\n".
-
-    files : three open files or descriptors for standard input, output and error; session : a session of its own.
-    Raises OSError where no parent listens.
-    """
-    order = {
-        "module": module,
-        "arguments": list(arguments),
-        "environment": dict(environment),
-        "folder": str(folder),
-        "name": name,
-        "session": session,
-    }
-    body = json.dumps(order).encode()
-    connection = socket.socket(socket.AF_UNIX)
-    try:
-        connection.connect(path)
-        rights = array.array("i", [file if isinstance(file, int) else file.fileno() for file in files])
-        connection.sendmsg([len(body).to_bytes(4, "big")], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
-        connection.sendall(body)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
 
 
 class Parent:
@@ -176,6 +148,7 @@ class Parent:
             done, status = os.waitpid(pid, os.WNOHANG)
             if done:
                 connection = self._children.pop(pid)
+                self._told.pop(pid, None)  # the number may be given again
                 _tell(connection, os.waitstatus_to_exitcode(status))
                 if connection in {key.fileobj for key in self._selector.get_map().values()}:
                     self._selector.unregister(connection)
@@ -251,10 +224,9 @@ def _become(order: dict, files: list[int]):
 
 
 def main(command) -> int:
-    from compendium.frame.system import die_with_parent
+    from compendium.frame.system import die_with_parent, start_lean
 
-    for name in THREADS:  # no thread may be there when a child is forked
-        os.environ.setdefault(name, "1")
+    start_lean()  # and no thread may be there when a child is forked
     with tempfile.TemporaryDirectory(prefix="warm-", ignore_cleanup_errors=True) as folder:
         parent = Parent(folder)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the group hears it too: the command decides
@@ -266,9 +238,6 @@ def main(command) -> int:
             preexec_fn=lambda: (signal.signal(signal.SIGINT, signal.SIG_DFL), die_with_parent(signal.SIGHUP)),
         )
         os.environ["MPLBACKEND"] = BACKEND
-        sys.modules.setdefault(
-            "rfc3987_syntax", None
-        )  # jsonschema builds a grammar of it on import: a second
         return parent.serve(process)
 
 

@@ -10,34 +10,52 @@ import socket
 import sys
 
 
-def cold(arguments):
-    os.execv(sys.executable, [sys.executable, *arguments])
+def request(path: str, module: str, arguments, *, environment, folder, files, name: str, session=False):
+    """Ask the parent at `path` for a child. Returns the connection; it says "pid\\n", at the end "code\\n".
 
+    files : three open files or descriptors for standard input, output and error; session : a session of its own.
+    Raises OSError where no parent listens.
+    """
+    import json
 
-def main(name, arguments):
-    path = os.environ.get("COMPENDIUM_WARM", "")
-    if not path or path == "0":
-        cold(arguments)
     connection = socket.socket(socket.AF_UNIX)
     try:
         connection.connect(path)
-    except OSError:  # another machine, or the parent is gone
-        cold(arguments)
-    import json
+        order = {
+            "module": module,
+            "arguments": list(arguments),
+            "environment": dict(environment),
+            "folder": str(folder),
+            "name": name,
+            "session": session,
+        }
+        body = json.dumps(order).encode()
+        rights = array.array("i", [file if isinstance(file, int) else file.fileno() for file in files])
+        connection.sendmsg([len(body).to_bytes(4, "big")], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+        connection.sendall(body)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
-    order = {
-        "module": arguments[1],
-        "arguments": arguments[2:],
-        "environment": dict(os.environ),
-        "folder": os.getcwd(),
-        "name": name,
-        "session": False,
-    }
-    body = json.dumps(order).encode()
-    connection.sendmsg(
-        [len(body).to_bytes(4, "big")], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [0, 1, 2]))]
-    )
-    connection.sendall(body)
+
+def main(name, arguments):
+    cold = [sys.executable, *arguments]
+    path = os.environ.get("COMPENDIUM_WARM", "")
+    if not path or path == "0":
+        os.execv(sys.executable, cold)
+    try:
+        connection = request(
+            path,
+            arguments[1],
+            arguments[2:],
+            environment=os.environ,
+            folder=os.getcwd(),
+            files=(0, 1, 2),
+            name=name,
+        )
+    except OSError:  # another machine, or the parent is gone
+        os.execv(sys.executable, cold)
     lines = connection.makefile("r").read().split("\n")
     return int(lines[1]) & 0xFF if len(lines) > 2 else 1
 

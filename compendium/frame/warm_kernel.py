@@ -9,7 +9,8 @@ import time
 from jupyter_client.provisioning import KernelProvisionerFactory
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 
-from compendium.frame.warm import PARENT, VARIABLE, request
+from compendium.frame.warm import PARENT, VARIABLE
+from compendium.frame.warm_client import request
 
 ENDING = 5  # seconds between two looks at a child are a hundredth of this
 

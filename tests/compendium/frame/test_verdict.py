@@ -13,24 +13,7 @@ from compendium.frame.verdict import (
     stylesheet,
     summary,
 )
-
-
-def printed(**changes):
-    row = dict(
-        study="alienbench",
-        exhibit="table-3",
-        row="m",
-        column="overall",
-        value=5.14,
-        lo=np.nan,
-        hi=np.nan,
-        decimals=2,
-        note="",
-        kind="exact",
-        tolerance=np.nan,
-        archive="whole",
-    )
-    return row | changes
+from tests.compendium.frame.rows import printed
 
 
 def cell(value, **changes):

@@ -7,26 +7,7 @@ import pytest
 from compendium.frame.cells import COMPUTED, PUBLISHED, CellsError
 from compendium.frame.report import bar, counts_line, page
 from compendium.frame.verify import DERIVED, gather, moved, summary, verify
-
-
-def printed(**changes):
-    row = dict(
-        study="alienbench",
-        exhibit="table-3",
-        row="m",
-        column="overall",
-        value=5.14,
-        lo=np.nan,
-        hi=np.nan,
-        decimals=2,
-        note="",
-        place="Table 3",
-        kind="exact",
-        tolerance=np.nan,
-        archive="whole",
-        print="number",
-    )
-    return row | changes
+from tests.compendium.frame.rows import printed
 
 
 def computed(value, **changes):

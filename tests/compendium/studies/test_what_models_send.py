@@ -268,24 +268,22 @@ def read(name, parser, text, declared):
     assert took < 0.5, f"{name}: {took:.2f} s for {len(text):,} characters: {text[:200]!r}"
 
 
-@settings(
+ANY_TEXT = settings(
     max_examples=80,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+
+
+@ANY_TEXT
 @given(text=TEXTS)
 def test_every_judge_parser_reads_or_refuses_any_text(text):
     for name, parser in JUDGES.items():
         read(name, parser, text, InvalidReply)
 
 
-@settings(
-    max_examples=80,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+@ANY_TEXT
 @given(text=TEXTS)
 def test_every_other_reader_reads_or_refuses_any_text(text):
     for name, parser in OTHERS.items():
