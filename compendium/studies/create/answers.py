@@ -84,6 +84,12 @@ JUDGED = (
 )
 
 
+def query_row(source: str, query, n_paths: int) -> list:
+    """A row of a table with `QUERY_COLUMNS`: one source's answer to one query."""
+    asked = (query.index, query.text, query.head, query.relation, query.tail)
+    return [source, *asked, n_paths, query.class_relation]
+
+
 @dataclass(frozen=True)
 class Answers:
     """One model's answers.
@@ -129,18 +135,7 @@ def load_answers(path) -> Answers:
             continue
         seen[query.index] = (place, content)
         made = [entry for sample in row.samples() for entry in row.sample(sample, query)]
-        queries.append(
-            [
-                source,
-                query.index,
-                query.text,
-                query.head,
-                query.relation,
-                query.tail,
-                len(made),
-                query.class_relation,
-            ]
-        )
+        queries.append(query_row(source, query, len(made)))
         rows += [[source, *entry] for entry in made]
     if not queries:
         raise CreateError(

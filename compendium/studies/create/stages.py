@@ -13,7 +13,7 @@ from compendium.asking.reasoning import tell
 from compendium.asking.results import Reply
 from compendium.frame.archive import Archive
 from compendium.frame.paths import from_root
-from compendium.studies.create.answers import PATH_COLUMNS, QUERY_COLUMNS, path_strength
+from compendium.studies.create.answers import PATH_COLUMNS, QUERY_COLUMNS, path_strength, query_row
 from compendium.studies.create.ask import (
     baseline_items,
     baseline_requests,
@@ -143,18 +143,7 @@ def generate(p, queries, ask) -> Stage:
     for (name, number), samples in answers.items():
         query, made = by_index[number], _path_rows(name, by_index[number], samples)
         rows += made
-        asked.append(
-            [
-                name,
-                number,
-                query.text,
-                query.head,
-                query.relation,
-                query.tail,
-                len(made),
-                query.class_relation,
-            ]
-        )
+        asked.append(query_row(name, query, len(made)))
     return Stage(
         pd.DataFrame(rows, columns=PATH_COLUMNS),
         pd.DataFrame(asked, columns=QUERY_COLUMNS),
