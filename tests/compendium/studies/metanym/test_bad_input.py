@@ -27,7 +27,7 @@ RATED = (
     "06_contest",
     "07_external",
     "10_robustness",
-    "11_limits",
+    "14_limits",
     "13_leaderboard",
 )
 SOME = ("03_factual", "06_contest", "07_external", "13_leaderboard")
