@@ -280,6 +280,17 @@ def write_stamps(books: list[Notebook], out: Path) -> None:
             write_text_atomic(path, text)
 
 
+def forget_removed(profile: str, out: Path) -> None:
+    """Remove from `out` what notebooks left that the project no longer has: the book would go on showing them."""
+    known = {(book.study, book.name) for book in notebooks("all", profile)}
+    for path in sorted((out / "notebooks").glob("*/*.ipynb")):
+        study = path.parent.name
+        if (study, path.stem) not in known:
+            cells = out / "cells" / study / f"{path.stem}.csv"
+            for left in (path, path.with_suffix(".html"), cells):
+                left.unlink(missing_ok=True)
+
+
 def _assigned(source: str) -> list[str]:
     """Names that a `parameters` cell assigns."""
     return [

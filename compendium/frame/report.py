@@ -26,6 +26,7 @@ PROFILE_NOTE = {
 }
 SIDES = {"one place": "first", "the other": "second"}
 KIND = {"contradiction": "contradicts", "reconcilable": "reconcilable", "oddity": "not computed"}
+DIGITS = 12  # a leaderboard's file prints 16 decimals: more of a double is noise of its last bit
 SCRIPT = Path(__file__).parent / "static" / "verification.js"
 
 
@@ -229,13 +230,13 @@ def printed_text(row) -> str:
 
 
 def computed_text(row) -> str:
-    """The computed number with two more digits than printed, so that a near miss can be seen."""
+    """The computed number with two more digits than printed, so that a near miss can be seen; at most twelve."""
     value = row["computed"]
     if pd.isna(value):
         return ""
     decimals = 0 if pd.isna(row["decimals"]) else int(row["decimals"])
     if decimals or value != round(value):  # a count that is a whole number is shown as one
-        decimals += 2
+        decimals = min(decimals + 2, DIGITS)
     if value and abs(value) < 10.0**-decimals:
         return f"{value:.2e}"
     return number(value, decimals, row["computed_lo"], row["computed_hi"])

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from compendium.frame import system, warm
 from compendium.frame.archive import Archive, ArchiveError, mirror_folder, sources
-from compendium.frame.chain import check_params, notebooks, write_stamps
+from compendium.frame.chain import check_params, forget_removed, notebooks, write_stamps
 from compendium.frame.files import read_jsonl, remove_leftovers, said
 from compendium.frame.params import ACCEPT_MISSING, MISSING, PROFILES, is_small, run_folder
 from compendium.frame.paths import ROOT, SPARE_HOME, STUDIES, below_root, check_place, shown
@@ -38,6 +38,7 @@ def main(arguments=None, *, check_live=None) -> int:
                 print(f"{shown(path)}: left by a run that was killed, removed", file=sys.stderr)
             _take_up_missing(books, out)
             write_stamps(books, out)
+            forget_removed(options.profile, out)
             code, nothing, stop = _snakemake(options, smoke, out, lock)
     except ValueError as error:  # every error of bad input is one, and its message says what would be right
         print(f"error: {error}", file=sys.stderr)

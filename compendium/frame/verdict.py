@@ -23,7 +23,7 @@ LOOKS = {
     "equal": ("computed from the paper's own run, equal at the printed rounding", "✓", "#23744f", "#57b98a"),
     "within": ("a Monte Carlo quantity, inside its stated tolerance", "≈", "#527a12", "#9cc94d"),
     "agrees": ("follows from other printed numbers, within their rounding", "∴", "#2a6cab", "#6fb1ee"),
-    "repeats": ("the same number printed in a second place", "=", "#4d7f93", "#8fc1d4"),
+    "repeats": ("the same number printed in a second place", "=", "#3f7186", "#8fc1d4"),
     "reconcilable": (
         "does not follow at first sight, but under a convention that the paper names or allows",
         "~",

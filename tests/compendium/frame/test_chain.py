@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from compendium.frame.chain import ChainError, notebooks, read_notebook
+from compendium.frame.chain import ChainError, forget_removed, notebooks, read_notebook
 from compendium.frame.files import TEMPORARY
 from compendium.frame.paths import ROOT, STUDIES
 from tests.small_project import BASE, PAGE, small_project, write_notebook
@@ -420,3 +420,17 @@ def test_every_committed_notebook_has_its_place(tmp_path):
             assert own == sorted(own)
             for book in books:
                 assert all((ROOT / name).exists() for name in book.code_inputs(tmp_path)[:-1]), book.path
+
+
+def test_a_notebook_that_is_no_more_leaves_nothing_behind(tmp_path):
+    gone, here = ("alienbench", "03_renamed"), ("alienbench", "03_scores")
+    for study, name in (gone, here):
+        for path in (
+            f"notebooks/{study}/{name}.ipynb",
+            f"notebooks/{study}/{name}.html",
+            f"cells/{study}/{name}.csv",
+        ):
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).write_text("{}")
+    forget_removed("demo", tmp_path)
+    assert {path.stem for path in tmp_path.rglob("*") if path.is_file()} == {"03_scores"}

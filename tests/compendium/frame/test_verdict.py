@@ -159,6 +159,21 @@ def test_counts_and_the_equations_behind_them():
     assert independent(made).to_numpy().tolist() == [["s", "agrees", 2, 1], ["s", "contradicts", 1, 1]]
 
 
+def light(colour):
+    """Relative luminance of "#rrggbb" (WCAG 2)."""
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_a_mark_is_read_on_its_colour(outcome):
+    """White letters by day, the ink by night: a contrast of 4.5 is what WCAG asks of small text."""
+    _, _, day, night = verdict.LOOKS[outcome]
+    assert 1.05 / (light(day) + 0.05) >= 4.5
+    assert (light(night) + 0.05) / (light("#10151b") + 0.05) >= 4.5
+
+
 def test_every_outcome_has_a_colour_of_its_own():
     css = stylesheet()
     for place in (2, 3):

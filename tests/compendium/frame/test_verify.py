@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from compendium.frame.cells import COMPUTED, PUBLISHED, CellsError
-from compendium.frame.report import bar, counts_line, page
+from compendium.frame.report import bar, computed_text, counts_line, page
 from compendium.frame.verify import DERIVED, gather, moved, summary, verify
 from tests.compendium.frame.rows import printed
 
@@ -117,3 +117,12 @@ def test_numbers_that_moved_since_the_last_run(tmp_path):
     found = moved(path, cells(a=1, b=3, c=0.1 + 1e-17, d=4)).set_index("row")
     assert set(found.index) == {"b", "d"} and tuple(found.loc["b", ["before", "after"]]) == (2, 3)
     assert np.isnan(found.at["d", "before"])
+
+
+@pytest.mark.parametrize(
+    "value, decimals, shown",
+    [(5.1426, 2, "5.1426"), (5.914833491449999592, 16, "5.914833491450"), (12.0, 0, "12")],
+)
+def test_the_computed_number_shows_no_noise_of_its_last_bit(value, decimals, shown):
+    row = {"computed": value, "computed_lo": np.nan, "computed_hi": np.nan, "decimals": decimals}
+    assert computed_text(row) == shown

@@ -29,6 +29,14 @@ def site(built):
         server.shutdown()
 
 
+@pytest.fixture
+def pages(built):
+    """Every page of the book, relative to its root."""
+    root = built.index.parent
+    found = sorted(path.relative_to(root).as_posix() for path in root.rglob("*.html"))
+    return [page for page in found if not page.startswith("_static/")]
+
+
 @pytest.fixture(scope="module")
 def browser():
     chromium, driver = shutil.which("chromium") or shutil.which("google-chrome"), shutil.which("chromedriver")
@@ -175,40 +183,37 @@ def test_solutions_are_folded(browser, site):
     assert "copies agree" in solution.text
 
 
-def test_a_phone_shows_every_page_without_scrolling_sideways(browser, site):
+def test_a_phone_shows_every_page_without_scrolling_sideways(browser, site, pages):
     browser.execute_cdp_cmd(
         "Emulation.setDeviceMetricsOverride",
         {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True},
     )
     try:
-        for page in (
-            "index",
-            "verification",
-            "exercises",
-            "studies/alienbench",
-            "numbers/alienbench/table-3",
-            "api/lib/agreement",
-            "notebooks/alienbench/04_agreement",
-            "about/readme",
-        ):
-            browser.get(f"{site}/{page}.html")
-            assert browser.execute_script("return document.documentElement.scrollWidth") <= 390, page
+        wide = {}
+        for page in pages:
+            browser.get(f"{site}/{page}")
+            width = browser.execute_script("return document.documentElement.scrollWidth")
+            if width > 390:
+                wide[page] = width
+        assert len(pages) > 50 and not wide
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def test_no_column_hides_at_the_width_of_a_laptop(browser, site):
-    for page in ("verification", "numbers/alienbench/table-3", "studies/alienbench"):
-        browser.get(f"{site}/{page}.html")
-        browser.refresh()
-        hidden = browser.execute_script(
+def test_no_column_hides_at_the_width_of_a_laptop(browser, site, pages):
+    hidden = {}
+    for page in [page for page in pages if page.split("/")[0] in ("verification.html", "numbers", "studies")]:
+        browser.get(f"{site}/{page}")
+        found = browser.execute_script(
             "const cells = document.querySelectorAll('table.numbers td, table.numbers th, table.verdicts td');"
             "const hides = each => each.scrollWidth > each.clientWidth + 1"
             " || each.getBoundingClientRect().right > innerWidth;"
             "return [...cells].filter(hides)"
             ".map(each => each.textContent)"
         )
-        assert hidden == [], page
+        if found:
+            hidden[page] = found
+    assert not hidden
 
 
 def test_a_long_note_unfolds(browser, site):
