@@ -49,6 +49,21 @@ def mean_replicates(scores, *, paired: bool, B: int, rng: np.random.Generator, s
     return np.divide(total, drawn, out=np.full(drawn.shape, np.nan), where=drawn > 0)
 
 
+def rank_intervals(replicates, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+    """(lo[entrant], hi[entrant]): the middle `confidence` of each entrant's ranks in replicates[b, entrant].
+
+    1 = highest, ties share the better rank, both ends outward to whole ranks. An entrant is not ranked in a replicate
+    in which it is undefined. Goldstein and Spiegelhalter's interval: for entrants that are nearly equal it promises
+    less than its name (the calibration notebooks say how much), for a rank jumps where a score moves a little.
+
+    >>> rank_intervals([[5, 9], [6, 8], [5, 9], [9, 7]])
+    (array([1., 1.]), array([2., 2.]))
+    """
+    drawn, tail = ranks(replicates, method="competition"), (1 - confidence) / 2
+    lo = np.nanquantile(drawn, tail, axis=0, method="lower")
+    return lo, np.nanquantile(drawn, 1 - tail, axis=0, method="higher")
+
+
 def pair_p(replicates) -> np.ndarray:
     """p[i, j] that entrants i and j are equal, two-sided, from replicates[b, entrant] (NaN on the diagonal).
 
@@ -88,8 +103,8 @@ def paired_p(scores, *, B: int, rng: np.random.Generator) -> np.ndarray:
 def rank_table(estimates: pd.Series, replicates, p=None) -> pd.DataFrame:
     """What the replicates say of a ranking: a row an entrant, best first.
 
-    Columns: estimate, lo, hi (95 %, percentile); rank (1 = best, ties share the better), rank_lo, rank_hi (95 %
-    interval of the rank, widened to whole ranks); first (share of replicates in which it ranks first); holds (the
+    Columns: estimate, lo, hi (95 %, percentile); rank (1 = best, ties share the better), rank_lo, rank_hi (95 %,
+    `rank_intervals`); first (share of replicates in which it ranks first); holds (the
     share in which it stands above the next in line, ties half); p_next (two-sided, Holm over the neighbours);
     beaten_by and beats (how many entrants stand clearly above and below it, Holm over all pairs at 0.05).
     replicates[b, entrant] in the order of `estimates`; p[i, j]: as `pair_p` (the default) or `paired_p` gives it.
@@ -103,14 +118,15 @@ def rank_table(estimates: pd.Series, replicates, p=None) -> pd.DataFrame:
     order = np.argsort(-values, kind="stable")
     drawn = ranks(replicates, method="competition")
     lo, hi = percentile_interval(values, replicates.T)[1:]
+    rank_lo, rank_hi = rank_intervals(replicates)
     table = pd.DataFrame(
         {
             "estimate": values,
             "lo": lo,
             "hi": hi,
             "rank": ranks(values, method="competition"),
-            "rank_lo": np.nanquantile(drawn, 0.025, axis=0, method="lower"),
-            "rank_hi": np.nanquantile(drawn, 0.975, axis=0, method="higher"),
+            "rank_lo": rank_lo,
+            "rank_hi": rank_hi,
             "first": (drawn == 1).mean(axis=0),
         },
         index=estimates.index,

@@ -5,7 +5,16 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from lib.rankings import consensus_means, mean_replicates, pair_p, paired_p, rank_table, separated, win_share
+from lib.rankings import (
+    consensus_means,
+    mean_replicates,
+    pair_p,
+    paired_p,
+    rank_intervals,
+    rank_table,
+    separated,
+    win_share,
+)
 
 
 def test_paired_means_share_their_draws_and_unpaired_ones_do_not():
@@ -97,3 +106,14 @@ def test_entrants_equal_but_for_rounding_share_every_win():
     for paired in (True, False):
         assert win_share(scores, paired=paired).tolist() == [0.5, 0.5]
     assert paired_p(scores, B=200, rng=np.random.default_rng(1))[0, 1] == 1
+
+
+def test_a_ranks_interval_goes_outward_and_leaves_out_what_is_undefined():
+    drawn = np.column_stack([np.arange(40.0), np.full(40, 0.5), np.full(40, -1.0)])
+    lo, hi = rank_intervals(drawn)  # the first entrant is second in one replicate of forty, 2.5 %
+    assert lo.tolist() == [1, 1, 3] and hi.tolist() == [2, 2, 3]
+    drawn[:20, 2] = np.nan
+    assert rank_intervals(drawn)[0][2] == 3
+    both = rank_table(pd.Series([19.5, 0.5, -1.0]), drawn)
+    assert both["rank_lo"].tolist() == [1, 1, 3] and both["rank_hi"].tolist() == [2, 2, 3]
+    assert rank_intervals([[1, 1], [1, 1]])[1].tolist() == [1, 1], "ties share the better rank"
