@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from scipy import linalg, optimize
 
-from lib.mixed import crossed_model
+from lib.mixed import crossed_effects, crossed_model
 
 
 def simulate(rng, stories=40, raters=25, rows=260, effect=0.4, story=0.5, rater=0.7, noise=0.8):
@@ -239,3 +239,27 @@ def test_the_order_of_rows_and_effects_changes_no_digit():
 def test_bad_input(change, says):
     with pytest.raises(ValueError, match=says):
         crossed_model(*change(*simulate(np.random.default_rng(5), rows=60)))
+
+
+def test_many_studies_of_one_design_are_what_each_is_alone():
+    rng = np.random.default_rng(21)
+    story, rater = np.repeat(np.arange(60), 3), rng.integers(0, 25, 180)
+    terms = pd.DataFrame({"mean": 1.0, "odd": (story % 2).astype(float)})
+    groups = {"story": story, "rater": rater}
+    Y = (
+        0.55 * rng.normal(size=(60, 6))[story]
+        + 0.6 * rng.normal(size=(25, 6))[rater]
+        + 0.75 * rng.normal(size=(180, 6))
+    )
+    estimate, se = crossed_effects(Y, terms, groups)
+    finer = crossed_effects(Y, terms, groups, points=81)
+    for study, y in enumerate(Y.T):
+        alone = crossed_model(y, terms, groups).fixed
+        assert estimate[study] == pytest.approx(alone["estimate"].to_numpy(), abs=0.01)
+        assert se[study] == pytest.approx(alone["se"].to_numpy(), rel=0.05)
+        assert finer[0][study] == pytest.approx(alone["estimate"].to_numpy(), abs=0.002)
+        assert finer[1][study] == pytest.approx(alone["se"].to_numpy(), rel=0.01)
+    twice = crossed_effects(100 * Y - 7, terms, groups)
+    assert twice[0] == pytest.approx(100 * estimate - [7, 0]) and twice[1] == pytest.approx(100 * se)
+    with pytest.raises(ValueError, match="missing value"):
+        crossed_effects(np.where(Y == Y[0, 3], np.nan, Y), terms, groups)

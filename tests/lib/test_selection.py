@@ -5,7 +5,7 @@ import pytest
 
 from lib.ranks import spearman
 from lib.resampling import bootstrap
-from lib.selection import strongest_correlation
+from lib.selection import _weighted_spearman, strongest_correlation
 
 
 def rng(seed=0):
@@ -65,3 +65,14 @@ def test_a_measure_that_does_not_vary_is_passed_over_and_missing_left_out():
 def test_bad_input(measures, target, options, says):
     with pytest.raises(ValueError, match=says):
         strongest_correlation(measures, target, B=10, rng=rng(), **options)
+
+
+def test_resamples_without_sorting_are_resamples():
+    """Weighted ranks against `spearman` of the drawn units themselves, with ties and a missing value, to the last bit."""
+    first, second = rng(6).integers(0, 6, (2, 30)) / 3
+    first[4] = np.nan
+    draws = rng(7).integers(0, 30, (50, 30))
+    weights = np.stack([np.bincount(row, minlength=30) for row in draws]).astype(float)
+    assert (
+        _weighted_spearman(first, second, weights).tolist() == spearman(first[draws], second[draws]).tolist()
+    )

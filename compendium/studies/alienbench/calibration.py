@@ -8,7 +8,6 @@ Axes: labels[study, model, condition, sample, judge, feature], 0 or 1.
 from __future__ import annotations
 
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,23 +15,12 @@ from scipy import special
 
 from compendium.studies.alienbench.simulated.truth import CONDITIONS, HUMAN, Truth
 from lib.agreement import krippendorff_alpha_interval
+from lib.calibration import Coverage, coverage
 from lib.proportions import wilson_interval
 from lib.ranks import rank_biserial_interval, ranks, spearman
 from lib.resampling import Interval, bootstrap, bootstrap_weights, percentile_interval
 
 CONTINUITY = 0.5
-SETTLED = 9  # decimals of a bias: what is left of near-equal numbers differs beyond them between processors
-
-
-class Coverage(NamedTuple):
-    """How often intervals hold the truth: the share, its 95 % Wilson bounds, mean estimate - truth, mean
-    width."""
-
-    share: float | np.ndarray
-    lo: float | np.ndarray
-    hi: float | np.ndarray
-    bias: float | np.ndarray
-    width: float | np.ndarray
 
 
 def draw_labels(
@@ -106,15 +94,6 @@ def rank_biserial(first_pmf, second_pmf) -> float | np.ndarray:
     below = np.cumsum(first_pmf, axis=-1) - first_pmf
     above = first_pmf.sum(axis=-1, keepdims=True) - below - first_pmf
     return (second_pmf * (below - above)).sum(axis=-1)
-
-
-def coverage(estimate, lo, hi, true) -> Coverage:
-    """`Coverage` over the first axis (studies) of intervals [study, ...] against the truth [...]."""
-    estimate, lo, hi = np.asarray(estimate), np.asarray(lo), np.asarray(hi)
-    held = (lo <= true) & (true <= hi)
-    low, high = wilson_interval(held.sum(axis=0), len(held))
-    bias = np.round((estimate - true).mean(axis=0), SETTLED)
-    return Coverage(held.mean(axis=0), low, high, bias, (hi - lo).mean(axis=0))
 
 
 def stratified_bootstrap(values, *, B: int, rng: np.random.Generator) -> Interval:
