@@ -9,12 +9,11 @@ three units can never say more than p = .25. So below FEW units the p is that of
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
 
+from lib.means import FEW, mean_interval
 from lib.numeric import TIE_RTOL, check_replicates, chunk_sizes, floats, near
-from lib.resampling import bootstrap, bootstrap_weights
+from lib.resampling import bootstrap_weights
 
-FEW = 200  # units (clusters) below which sign flips and Student's t take the place of resampling
 EXACT_FLIPS = 14  # up to so many units all flips are counted
 
 
@@ -59,21 +58,15 @@ def paired_difference(
         raise ValueError("no unit has both members of its pair: there is nothing to compare")
     differences = np.where(near(first, second), 0.0, second - first)[seen]
     codes = np.unique(labels[seen], return_inverse=True)[1]
-    sizes, totals = np.bincount(codes), np.bincount(codes, differences)
-    n, estimate = len(sizes), float(differences.mean())
-    if n == 1:
-        return PairedResult(estimate, np.nan, np.nan, np.nan, "none: one unit says nothing about chance")
+    totals = np.bincount(codes, differences)
+    n, grouped = len(totals), None if clusters is None else codes
+    drawn = rng.spawn(2) if n >= FEW else (rng, rng)
+    interval = mean_interval(differences, B=B, rng=drawn[0], confidence=confidence, clusters=grouped)
     if n < FEW:
-        error = np.sqrt(n / (n - 1) * ((totals - estimate * sizes) ** 2).sum()) / sizes.sum()
-        reach = float(stats.t.ppf(0.5 + confidence / 2, n - 1) * error)
         p, test = sign_flip_p(totals, B=B, rng=rng)
-        return PairedResult(estimate, estimate - reach, estimate + reach, p, test)
-    drawn = rng.spawn(2)
-    interval = bootstrap(
-        differences, B=B, rng=drawn[0], confidence=confidence, clusters=None if clusters is None else codes
-    )
-    p = _tail_p(totals, B, drawn[1])
-    return PairedResult(*interval, p, f"bootstrap, {B} resamples")
+    else:
+        p, test = _tail_p(totals, B, drawn[1]), f"bootstrap, {B} resamples"
+    return PairedResult(*map(float, interval), p, test)
 
 
 def sign_flip_p(differences, *, B: int, rng: np.random.Generator) -> tuple[float, str]:

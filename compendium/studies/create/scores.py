@@ -14,8 +14,8 @@ import pandas as pd
 
 from compendium.frame.files import atomic_write, read_bytes
 from lib.embedding import embed
+from lib.means import mean_interval
 from lib.paired import paired_difference
-from lib.resampling import bootstrap
 from lib.utility import (
     CUTOFF,
     PATIENCE,
@@ -142,10 +142,10 @@ def utilities(sets: PathSets, patience=PATIENCE, delay: int = 1, empty: float = 
 
 
 def mean_utility(by_query: pd.DataFrame, B: int, rng: np.random.Generator):
-    """Mean over queries by source, with percentile bootstrap bounds: three frames (mean, lo, hi)."""
+    """Mean over queries by source, with the bounds of `lib.means.mean_interval`: three frames (mean, lo, hi)."""
     frames = [{}, {}, {}]
     for source, rows in by_query.groupby(level="source", sort=False):
-        for frame, values in zip(frames, bootstrap(rows.to_numpy().T, B=B, rng=rng)):
+        for frame, values in zip(frames, mean_interval(rows.to_numpy().T, B=B, rng=rng)):
             frame[source] = np.atleast_1d(values)
     return [pd.DataFrame(frame, index=by_query.columns).T for frame in frames]
 
