@@ -13,7 +13,7 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
-from compendium.frame import system, warm
+from compendium.frame import system, unchanged, warm
 from compendium.frame.archive import Archive, ArchiveError, mirror_folder, sources
 from compendium.frame.chain import check_params, forget_removed, notebooks, write_stamps
 from compendium.frame.files import read_jsonl, remove_leftovers, said
@@ -31,15 +31,22 @@ def main(arguments=None, *, check_live=None) -> int:
     smoke, out = is_small(options.smoke), run_folder(options.profile, options.smoke, options.build)
     try:
         check_place()
-        books = _checked(options, smoke, out, check_live)
+        books, params = _checked(options, smoke, out, check_live)
         system.use_writable_home(SPARE_HOME)
         with one_run(out) as lock:
             for path in remove_leftovers(out):
                 print(f"{shown(path)}: left by a run that was killed, removed", file=sys.stderr)
             _take_up_missing(books, out)
-            write_stamps(books, out)
-            forget_removed(options.profile, out)
-            code, nothing, stop = _snakemake(options, smoke, out, lock)
+            plain = not options.snakemake  # an option of one's own may ask for what is done already
+            before = unchanged.inputs(books, params, f"{options.profile} {options.study} {smoke}")
+            seen = before + unchanged.outputs(books, out)
+            code, nothing, stop = 0, plain and unchanged.done(out, options.study, seen), None
+            if not nothing:
+                write_stamps(books, out)
+                forget_removed(options.profile, out)
+                code, nothing, stop = _snakemake(options, smoke, out, lock)
+                if plain and not (stop or code or _marks(out)):
+                    unchanged.remember(out, options.study, before + unchanged.outputs(books, out))
     except ValueError as error:  # every error of bad input is one, and its message says what would be right
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -70,8 +77,9 @@ def main(arguments=None, *, check_live=None) -> int:
     return 0
 
 
-def _checked(options, smoke: bool, out: Path, check_live) -> list:
-    """The notebooks to run, everything they are given checked. Raises a ValueError saying what would be right."""
+def _checked(options, smoke: bool, out: Path, check_live) -> tuple:
+    """(the notebooks to run, {study: its params}), everything they are given checked. Raises a ValueError saying what
+    would be right."""
     options_known = ("STUDY", options.study, ("all", *STUDIES)), ("PROFILE", options.profile, PROFILES)
     for name, value, known in options_known:
         if value not in known:
@@ -81,7 +89,7 @@ def _checked(options, smoke: bool, out: Path, check_live) -> list:
     if set("{}") & set(str(below_root(out))):
         raise ValueError(f"the folder of results, {below_root(out)}, should have no braces in its name")
     try:
-        books = _books(options.study, options.profile, smoke)
+        books, params = _books(options.study, options.profile, smoke)
     except ValueError as error:
         sound = [
             study for study in STUDIES if options.study == "all" and _sound(study, options.profile, smoke)
@@ -98,7 +106,7 @@ def _checked(options, smoke: bool, out: Path, check_live) -> list:
                 "a live run starts with `python -m compendium`, which checks its key and its price"
             )
         check_live(options.study, smoke=smoke, out=out)
-    return books
+    return books, params
 
 
 def _fetch_ahead(studies) -> None:
@@ -112,16 +120,18 @@ def _fetch_ahead(studies) -> None:
             print(f"WARNING: {error}", file=sys.stderr)
 
 
-def _books(study: str, profile: str, smoke: bool) -> list:
+def _books(study: str, profile: str, smoke: bool) -> tuple:
     books = notebooks(study, profile)
-    for name in dict.fromkeys(book.study for book in books):
-        check_params(name, [book for book in books if book.study == name], profile, smoke)
-    return books
+    studies = dict.fromkeys(book.study for book in books)
+    return books, {
+        name: check_params(name, [book for book in books if book.study == name], profile, smoke)
+        for name in studies
+    }
 
 
 def _sound(study: str, profile: str, smoke: bool) -> bool:
     try:
-        return bool(_books(study, profile, smoke))
+        return bool(_books(study, profile, smoke)[0])
     except ValueError:
         return False
 
