@@ -2,14 +2,15 @@
 
 The largest of k noisy correlations is larger than what it estimates, and the interval of one that was not chosen
 misses the truth far too often. Source: Romano and Wolf (2005), Exact and approximate stepdown methods for multiple
-hypothesis testing, for the bootstrap of the maximum; Fisher (1915) for the scale on which correlations vary alike.
+hypothesis testing, for the bootstrap of the maximum; Westfall and Young (1993) for shuffling; Fisher (1915) for the
+scale on which correlations vary alike.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from lib.numeric import check_replicates, chunk_sizes, floats, levels
+from lib.numeric import centred_ranks, check_replicates, chunk_sizes, floats, levels
 from lib.ranks import spearman
 from lib.resampling import bootstrap_weights
 
@@ -84,3 +85,44 @@ def _weighted_spearman(first, second, weights) -> np.ndarray:
 
 def _fisher(rho):
     return np.arctanh(np.clip(rho, -EDGE, EDGE))
+
+
+class Permuted(NamedTuple):
+    """rho[measure] with a target, p[measure] of each taken alone, and p_strongest of the strongest as the strongest."""
+
+    rho: np.ndarray
+    p: np.ndarray
+    p_strongest: float
+
+
+def permuted_correlations(measures, target, *, B: int, rng: np.random.Generator) -> Permuted:
+    """Spearman's rho of several measures with one target, tested by shuffling the target: for few units.
+
+    measures[measure, unit], target[unit], none missing. Two-sided p, (1 + count) / (B + 1), over the same B shuffles;
+    the strongest of the measures is compared with the strongest in each shuffle (Westfall and Young 1993), so that
+    measures that go together count for what they are. NaN for a measure, or with a target, that does not vary. Raises
+    ValueError for missing values, shapes that do not match, a bad B or rng.
+
+    >>> found = permuted_correlations([[1, 2, 3, 4], [1, 1, 1, 1]], [1, 2, 3, 4], B=999, rng=np.random.default_rng(1))
+    >>> found.rho, bool(0.05 < found.p[0] == found.p_strongest < 0.12)
+    (array([ 1., nan]), True)
+    """
+    check_replicates(B, rng)
+    measures, target = floats(measures, finite=True), floats(target, finite=True)
+    if measures.ndim != 2 or measures.shape[1:] != target.shape:
+        raise ValueError(
+            f"measures[measure, unit] and target[unit] do not match: {measures.shape}, {target.shape}"
+        )
+    if np.isnan(measures).any() or np.isnan(target).any():
+        raise ValueError("a value is missing: shuffling needs complete units")
+    rows, goal = centred_ranks(measures), centred_ranks(target)
+    norm = np.sqrt((rows**2).sum(axis=1) * (goal @ goal))
+    norm[norm == 0] = np.nan
+    # sums of whole numbers: a shuffle that gives the same rho gives it to the last bit
+    null = np.abs(rng.permuted(np.tile(goal, (B, 1)), axis=1) @ rows.T) / norm
+    rho = rows @ goal / norm
+    p = np.where(np.isnan(rho), np.nan, (1 + (null >= np.abs(rho)).sum(axis=0)) / (B + 1))
+    if np.isnan(rho).all():
+        return Permuted(rho, p, np.nan)
+    strongest = (1 + (np.nanmax(null, axis=1) >= np.nanmax(np.abs(rho))).sum()) / (B + 1)
+    return Permuted(rho, p, float(strongest))

@@ -5,7 +5,7 @@ import pytest
 
 from lib.ranks import spearman
 from lib.resampling import bootstrap
-from lib.selection import _weighted_spearman, strongest_correlation
+from lib.selection import _weighted_spearman, permuted_correlations, strongest_correlation
 
 
 def rng(seed=0):
@@ -76,3 +76,32 @@ def test_resamples_without_sorting_are_resamples():
     assert (
         _weighted_spearman(first, second, weights).tolist() == spearman(first[draws], second[draws]).tolist()
     )
+
+
+def test_shuffles_of_four_units_are_counted_by_hand():
+    """Of the 24 orders of four, one gives rho 1 and one -1: p = 2/24; of two opposite measures each is the strongest."""
+    found = permuted_correlations([[1, 2, 3, 4], [4, 3, 2, 1]], [10, 20, 30, 40], B=20_000, rng=rng(8))
+    assert found.rho.tolist() == [1, -1]
+    assert found.p == pytest.approx([2 / 24, 2 / 24], abs=0.006) and found.p_strongest == found.p[0]
+
+
+def test_shuffling_agrees_with_the_exact_p_and_corrects_for_independent_measures():
+    from lib.correlation import correlate
+
+    measures, target = rng(9).normal(size=(3, 7)), rng(10).normal(size=7)
+    found = permuted_correlations(measures, target, B=20_000, rng=rng(11))
+    exact = [correlate(one, target) for one in measures]
+    assert found.rho == pytest.approx([one[0] for one in exact])
+    assert found.p == pytest.approx([one[1] for one in exact], abs=0.015)
+    assert found.p.min() < found.p_strongest < 3 * found.p.min() + 0.01
+
+
+def test_shuffling_passes_over_what_does_not_vary():
+    found = permuted_correlations([[1, 1, 1], [1, 2, 3]], [3, 1, 2], B=50, rng=rng())
+    assert np.isnan(found.rho[0]) and np.isnan(found.p[0]) and found.p_strongest == found.p[1]
+    nothing = permuted_correlations([[1, 2, 3]], [2, 2, 2], B=50, rng=rng())
+    assert np.isnan(nothing.p).all() and np.isnan(nothing.p_strongest)
+    with pytest.raises(ValueError, match="missing"):
+        permuted_correlations([[1, np.nan, 3]], [1, 2, 3], B=50, rng=rng())
+    with pytest.raises(ValueError, match="do not match"):
+        permuted_correlations([[1, 2]], [1, 2, 3], B=50, rng=rng())
