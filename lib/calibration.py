@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy import special
 
 from lib.proportions import wilson_interval
 
@@ -61,6 +62,33 @@ def rejections(p, level: float = 0.05) -> Size:
     found = np.asarray(p, dtype=float) < level
     low, high = wilson_interval(found.sum(axis=0), len(found))
     return Size(found.mean(axis=0), low, high)
+
+
+def rounded_moments(centre, sd: float, lowest: int, highest: int) -> tuple[np.ndarray, np.ndarray]:
+    """(mean, mean square) of a normal variable around centre[...] that is rounded to whole points and cut off at the
+    ends of a scale: what a rating of a known quality is on average.
+
+    >>> [float(part.round(4)) for part in rounded_moments(3.0, 0.1, 1, 5)]
+    [3.0, 9.0]
+    """
+    cuts = np.arange(lowest, highest) + 0.5
+    above = special.ndtr(
+        (np.asarray(centre, dtype=float)[..., None] - cuts) / sd
+    )  # chance of a rating over each cut
+    return lowest + above.sum(axis=-1), lowest**2 + (above * (2 * cuts)).sum(
+        axis=-1
+    )  # (k + 1)^2 - k^2 = 2 (k + 1/2)
+
+
+def normal_rule(nodes: int = 61) -> tuple[np.ndarray, np.ndarray]:
+    """(nodes, weights) of the Gauss-Hermite rule: weights @ f(nodes) is the mean of f over a standard normal.
+
+    >>> at, weights = normal_rule()
+    >>> float((weights @ at**4).round(9))
+    3.0
+    """
+    at, weights = np.polynomial.hermite_e.hermegauss(nodes)
+    return at, weights / weights.sum()
 
 
 def coverage_verdict(found: Coverage) -> str:

@@ -10,19 +10,18 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import special, stats
+from scipy import stats
 
 from compendium.studies.stories.data import HIGHEST, LOWEST, Stories
 from compendium.studies.stories.simulated import planted
 from lib.agreement import krippendorff_alpha_interval
-from lib.calibration import coverage, coverage_table
+from lib.calibration import coverage, coverage_table, normal_rule, rounded_moments
 from lib.correlation import correlate, rater_reliability, reliability_interval
 from lib.mixed import crossed_effects
 from lib.ranks import mann_whitney, spearman
 from lib.selection import strongest_correlation
 
 Z = stats.norm.ppf(0.975)
-NODES = 61  # of the Gauss-Hermite rule over a story's quality
 METRICS = 7
 
 
@@ -53,14 +52,10 @@ def design_of(data: Stories) -> Design:
 def truth(design: Design, means) -> Truth:
     """The truth behind `draw_ratings` with the same means[kind], rounding and the ends of the scale included."""
     bank = planted()["raters"]
-    nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
-    weights = weights / weights.sum()
+    nodes, weights = normal_rule()
     noise = np.hypot(bank["rater_sd"], bank["noise_sd"])
     centre = np.asarray(means, dtype=float)[:, None] + bank["story_sd"] * nodes
-    cuts = np.arange(LOWEST, HIGHEST) + 0.5
-    above = special.ndtr((centre[..., None] - cuts) / noise)  # chance of a rating over each cut
-    given = LOWEST + above.sum(axis=-1)  # [kind, node]
-    squares = LOWEST**2 + (above * (2 * cuts)).sum(axis=-1)  # (k + 1)^2 - k^2 = 2 (k + 1/2)
+    given, squares = rounded_moments(centre, noise, LOWEST, HIGHEST)  # [kind, node]
     mean, share = given @ weights, np.bincount(design.machine, minlength=2) / len(design.machine)
     within = share @ ((squares - given**2) @ weights)
     between = share @ ((given - share @ mean) ** 2 @ weights)
