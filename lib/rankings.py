@@ -68,7 +68,8 @@ def pair_p(replicates) -> np.ndarray:
     """p[i, j] that entrants i and j are equal, two-sided, from replicates[b, entrant] (NaN on the diagonal).
 
     Twice the smaller tail of the differences at zero, each tail as (1 + count) / (B + 1); replicates in which one of
-    the two is undefined are left out. Far too small for few units: paired ones have `paired_p`.
+    the two is undefined are left out. Values that differ by rounding alone are equal (`lib.numeric.near`), so that no
+    processor's last bit decides. Far too small for few units: paired ones have `paired_p`.
 
     >>> pair_p([[1, 2], [1, 3], [2, 2], [5, 2]])
     array([[nan,  1.],
@@ -76,7 +77,8 @@ def pair_p(replicates) -> np.ndarray:
     """
     replicates = np.asarray(replicates, dtype=float)
     first, second = replicates[:, :, None], replicates[:, None, :]
-    below, above = (first <= second).sum(axis=0), (first >= second).sum(axis=0)
+    tied = near(first, second)
+    below, above = ((first < second) | tied).sum(axis=0), ((first > second) | tied).sum(axis=0)
     defined = (~np.isnan(first - second)).sum(axis=0)
     p = np.minimum(1.0, 2 * (1 + np.minimum(below, above)) / (defined + 1))
     np.fill_diagonal(p, np.nan)
@@ -104,8 +106,8 @@ def rank_table(estimates: pd.Series, replicates, p=None) -> pd.DataFrame:
     """What the replicates say of a ranking: a row an entrant, best first.
 
     Columns: estimate, lo, hi (95 %, percentile); rank (1 = best, ties share the better), rank_lo, rank_hi (95 %,
-    `rank_intervals`); first (share of replicates in which it ranks first); holds (the
-    share in which it stands above the next in line, ties half); p_next (two-sided, Holm over the neighbours);
+    `rank_intervals`); first (share of replicates in which it ranks first); holds (the share in which it stands above
+    the next in line, ties half; what differs by rounding alone is tied); p_next (two-sided, Holm over the neighbours);
     beaten_by and beats (how many entrants stand clearly above and below it, Holm over all pairs at 0.05).
     replicates[b, entrant] in the order of `estimates`; p[i, j]: as `pair_p` (the default) or `paired_p` gives it.
 
@@ -132,8 +134,7 @@ def rank_table(estimates: pd.Series, replicates, p=None) -> pd.DataFrame:
         index=estimates.index,
     ).iloc[order]
     p, (upper, lower) = pair_p(replicates) if p is None else p, (order[:-1], order[1:])
-    ahead = replicates[:, upper] - replicates[:, lower]
-    table["holds"] = [*np.nanmean((ahead > 0) + 0.5 * (ahead == 0), axis=0), np.nan]
+    table["holds"] = [*_share_above(replicates[:, upper], replicates[:, lower]), np.nan]
     table["p_next"] = [*holm(p[upper, lower]), np.nan]
     clear = separated(p)
     table["beaten_by"] = (clear & (values[None, :] > values[:, None])).sum(axis=1)[order]
@@ -172,10 +173,8 @@ def win_share(scores, *, paired: bool) -> np.ndarray:
             first, second = scores[:, i], scores[:, j]
             if not paired:
                 first, second = first[~np.isnan(first)][:, None], second[~np.isnan(second)]
-            difference = np.where(near(first, second), 0.0, first - second)
-            difference = difference[~np.isnan(difference)]
-            if i != j and difference.size:
-                shares[i, j] = np.mean((difference > 0) + 0.5 * (difference == 0))
+            if i != j:
+                shares[i, j] = _share_above(*map(np.ravel, np.broadcast_arrays(first, second)))
     seen = ~np.isnan(shares)
     return np.divide(
         np.where(seen, shares, 0).sum(axis=1),
@@ -195,3 +194,11 @@ def consensus_means(ratings, group_of, n_groups: int) -> np.ndarray:
     array([5.19, 8.62])
     """
     return spectral.group_means(spectral.two_sided(ratings, "row_mean").consensus, group_of, n_groups)
+
+
+def _share_above(first, second):
+    """How often `first` stands above `second` along the first axis, ties half; NaN where no pair is defined."""
+    tied, defined = near(first, second), ~(np.isnan(first) | np.isnan(second))
+    won = (((first > second) & ~tied) + 0.5 * tied).sum(axis=0)
+    count = defined.sum(axis=0)
+    return np.divide(won, count, out=np.full(np.shape(won), np.nan), where=count > 0)

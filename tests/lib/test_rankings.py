@@ -117,3 +117,18 @@ def test_a_ranks_interval_goes_outward_and_leaves_out_what_is_undefined():
     both = rank_table(pd.Series([19.5, 0.5, -1.0]), drawn)
     assert both["rank_lo"].tolist() == [1, 1, 3] and both["rank_hi"].tolist() == [2, 2, 3]
     assert rank_intervals([[1, 1], [1, 1]])[1].tolist() == [1, 1], "ties share the better rank"
+
+
+def test_a_last_bit_decides_nothing():
+    """0.1 + 0.2 and 0.3 are one number: on another processor the same sum may come out a bit apart."""
+    a, b = np.full(50, 0.1 + 0.2), np.full(50, 0.3)
+    either = [pair_p(np.column_stack(pair)) for pair in ((a, b), (b, a), (b, b))]
+    assert all(np.array_equal(p, either[0], equal_nan=True) for p in either) and either[0][0, 1] == 1
+    for pair in ((a, b), (b, a), (b, b)):
+        table = rank_table(pd.Series([0.3, 0.3], ["x", "y"]), np.column_stack(pair))
+        assert table["holds"].iloc[0] == 0.5 and (table["first"] == 1).all()
+
+
+def test_a_replicate_in_which_one_is_undefined_is_left_out():
+    replicates = np.array([[1.0, 2.0], [np.nan, 2.0], [1.0, 0.0]])
+    assert rank_table(pd.Series([1.0, 2.0], ["x", "y"]), replicates)["holds"].iloc[0] == 0.5

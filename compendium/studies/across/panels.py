@@ -252,5 +252,8 @@ def competence(panel: Panel, n_permutations: int, rng: np.random.Generator) -> t
         )
     columns = ["loading", "relative", "spread", "with others", "without", "alpha"]
     table = pd.DataFrame(rows, index=list(panel.judges), columns=columns)
-    share, chance = axis.sigma[0] ** 2 / (axis.sigma**2).sum(), np.quantile(null[:, 0] / null[:, 1], 0.95)
+    share = axis.sigma[0] ** 2 / (axis.sigma**2).sum()
+    gaps = np.divide(null[:, 0], null[:, 1], out=np.full(len(null), np.inf), where=null[:, 1] > 0)
+    # a shuffle that leaves no second axis has an infinite gap, between which nothing is interpolated
+    chance = np.quantile(gaps, 0.95, method="linear" if np.isfinite(gaps).all() else "higher")
     return table, {"gap": axis.gap, "null": float(chance), "share": float(share), "alpha": whole}

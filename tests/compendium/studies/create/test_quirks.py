@@ -63,7 +63,7 @@ SHAPES = {
     "CR alone": lines(ROWS).replace("\n", "\r"),
     "byte-order mark": b"\xef\xbb\xbf" + lines(ROWS).encode(),
     "UTF-16": lines(ROWS).encode("utf-16"),
-    "gzip": gzip.compress(lines(ROWS).encode()),
+    "gzip": gzip.compress(lines(ROWS).encode(), mtime=0),
     "bzip2": bz2.compress(json.dumps(ROWS).encode()),
     "unescaped": lines(ROWS, ensure_ascii=False),
     "a repeated line": lines([*ROWS, ROW]),
@@ -304,7 +304,7 @@ def test_numbers_of_queries(tmp_path):
     "content, words",
     [
         (b"\x1f\x8b\x08\x00broken", ["model.jsonl", "cannot be read"]),
-        (gzip.compress(lines(ROWS).encode())[:60], ["model.jsonl", "cannot be read"]),
+        (gzip.compress(lines(ROWS).encode(), mtime=0)[:60], ["model.jsonl", "cannot be read"]),
         (lines(ROWS).encode() + b"\n\xff\xfe", ["line 3", "cannot be read as text"]),
         (lines(ROWS)[:-20], ["line 2", "not JSON"]),
         (lines([ROW]) + "\nsorry\n", ["line 2", "not JSON", "one query"]),
