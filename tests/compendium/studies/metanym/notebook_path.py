@@ -3,7 +3,7 @@
 from compendium.frame.cells import read_cells
 from tests import run_notebook as runner
 
-FAST = {"B": 20, "B_external": 20, "B_baseline": 20, "simulations": 4, "n_questions": 8}
+FAST = {"B": 20, "B_external": 20, "simulations": 4, "n_questions": 8}
 
 
 def run_notebook(name: str, out, **parameters) -> str:
