@@ -7,6 +7,9 @@ ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "data"
 PARAMS = ROOT / "params"
 NOTEBOOKS = ROOT / "notebooks"
+IDEAS = (
+    NOTEBOOKS / "ideas"
+)  # a page an idea: no study's, no profile's, run with the tests and not by the chain
 FIGURES = ROOT / "figures"
 SPARE_HOME = ROOT / "build" / "home"  # the home folder of those who cannot write theirs
 ACROSS = (

@@ -15,13 +15,14 @@ from nbclient.exceptions import CellExecutionError, DeadKernelError
 from compendium.frame import demo
 from compendium.frame.chain import NUMBERED
 from compendium.frame.files import write_text_atomic
-from compendium.frame.paths import NOTEBOOKS, ROOT, SPARE_HOME, check_place, shown
+from compendium.frame.paths import IDEAS, NOTEBOOKS, ROOT, SPARE_HOME, check_place, shown
 from compendium.frame.system import use_writable_home
 
 
 def committed() -> list[Path]:
     """Every committed notebook, in reading order."""
-    return sorted(path for path in NOTEBOOKS.rglob("*.ipynb") if NUMBERED.fullmatch(path.name))
+    numbered = [path for path in NOTEBOOKS.rglob("*.ipynb") if NUMBERED.fullmatch(path.name)]
+    return sorted([*numbered, *IDEAS.glob("*.ipynb")])
 
 
 def refresh(path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from compendium.frame import demo
 from compendium.frame.chain import FRAME_NAMES, read_notebook
-from compendium.frame.paths import ROOT, shown
+from compendium.frame.paths import IDEAS, ROOT, shown
 from compendium.frame.refresh import committed
 
 PATHS = committed()
@@ -64,7 +64,7 @@ def test_ids_are_names(path):
 
 def test_defaults_are_params_and_the_demo_s_files(path):
     """No value stands in a notebook: None is filled in from params, an input is a file of data/demo/."""
-    if path.parent.name in ("notebooks", "metanym"):
+    if path.parent.name in ("notebooks", IDEAS.name, "metanym"):
         pytest.skip("belongs to no study, or has inputs of its own")
     book = read_notebook(path)
     source = next(

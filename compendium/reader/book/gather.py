@@ -10,7 +10,7 @@ import pandas as pd
 from compendium.frame.cells import CellsError, read_cells
 from compendium.frame.chain import NUMBERED
 from compendium.frame.files import read_yaml
-from compendium.frame.paths import NOTEBOOKS, ROOT, STUDIES, figures_folder, shown
+from compendium.frame.paths import IDEAS, NOTEBOOKS, ROOT, STUDIES, figures_folder, shown
 
 STUDIES_FILE = ROOT / "docs" / "studies.yaml"
 STUDY_KEYS = {"title", "paper", "url", "question", "figures", "numbers"}
@@ -28,9 +28,6 @@ class Executed:
     study: str
     name: str
     content: dict
-    figures: tuple = ()
-    tables: tuple = ()
-    section: str = ""
 
     @property
     def key(self) -> str:
@@ -44,6 +41,16 @@ class Executed:
                 if cell["cell_type"] == "markdown" and line.startswith("# "):
                     return line[2:].strip()
         return self.name
+
+    @property
+    def said(self) -> dict:
+        """What its metadata says of it."""
+        return self.content.get("metadata", {}).get("compendium") or {}
+
+    @property
+    def section(self) -> str:
+        """Its place in the paper."""
+        return str(self.said.get("section") or "")
 
     def code(self) -> list[tuple[str, str]]:
         """(cell id, source) of its code cells, without the one that the runner injected."""
@@ -76,6 +83,10 @@ class Run:
         """The executed notebooks of a study, in order."""
         return [book for book in self.notebooks.values() if book.study == study]
 
+    def ideas(self) -> list[Executed]:
+        """The pages of ideas, in the order in which their metadata places them."""
+        return sorted(self.books(IDEAS.name), key=lambda book: book.said["place"])
+
     def figure(self, study: str) -> tuple[Path, str] | None:
         """The study's one figure and its caption: the first that docs/studies.yaml names and the run has.
 
@@ -84,7 +95,7 @@ class Run:
         folder = figures_folder(self.out) / study
         named = self.facts.get(study, {}).get("figures", {})
         books = sorted(self.books(study), key=lambda book: "figure" not in book.name)
-        names = [*named, *(name for book in books for name in book.figures)]
+        names = [*named, *(name for book in books for name in book.said.get("figures") or ())]
         found = [name for name in names if (folder / f"{name}.png").is_file()]
         return (folder / f"{found[0]}.png", named.get(found[0], found[0])) if found else None
 
@@ -112,7 +123,7 @@ def gather(profile: str, out: Path) -> Run:
     notebooks = {book.key: book for book in [*_front(), *_executed(out / "notebooks")]}
     studies = [name for name in STUDIES if any(book.study == name for book in notebooks.values())]
     others = dict.fromkeys(
-        book.study for book in notebooks.values() if book.study and book.study not in studies
+        book.study for book in notebooks.values() if book.study not in ("", IDEAS.name, *studies)
     )
     return Run(profile, out, report, computed, notebooks, [*studies, *others], study_facts())
 
@@ -146,8 +157,9 @@ def _executed(folder: Path) -> list[Executed]:
 
 
 def _front() -> list[Executed]:
-    """The notebooks that belong to no study (00_start_here), as committed."""
-    return [_read(path, "") for path in sorted(NOTEBOOKS.glob("*.ipynb")) if NUMBERED.fullmatch(path.name)]
+    """The notebooks that belong to no study (00_start_here, the ideas), as committed."""
+    start = [_read(path, "") for path in sorted(NOTEBOOKS.glob("*.ipynb")) if NUMBERED.fullmatch(path.name)]
+    return [*start, *(_read(path, IDEAS.name) for path in sorted(IDEAS.glob("*.ipynb")))]
 
 
 def _read(path: Path, study: str) -> Executed:
@@ -157,12 +169,4 @@ def _read(path: Path, study: str) -> Executed:
     for place, cell in enumerate(content["cells"]):
         cell.setdefault("id", f"cell-{place}")
         cell["id"] = re.sub(r"[^\w-]", "-", cell["id"])
-    meta = content.get("metadata", {}).get("compendium") or {}
-    return Executed(
-        study,
-        path.stem,
-        content,
-        tuple(meta.get("figures") or ()),
-        tuple(meta.get("tables") or ()),
-        str(meta.get("section") or ""),
-    )
+    return Executed(study, path.stem, content)

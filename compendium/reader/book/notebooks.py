@@ -5,7 +5,7 @@ import re
 from collections import Counter
 
 from compendium.frame.escapes import clean_notebook
-from compendium.frame.paths import ROOT
+from compendium.frame.paths import IDEAS, ROOT
 from compendium.frame.reach import ROOMS
 from compendium.frame.report import pill
 from compendium.reader.book.gather import Executed, source
@@ -114,7 +114,9 @@ def _banner(numbers: Numbers, book: Executed) -> str:
     """The line under a notebook's title: its study, its place in the paper, what it made."""
     page = notebook_page(book)
     parts = []
-    if book.study:
+    if book.study == IDEAS.name:
+        parts.append(f"<a href='{link(page, 'ideas.html')}'>All ideas</a>")
+    elif book.study:
         title = numbers.run.facts.get(book.study, {}).get("title", book.study)
         parts.append(f"<a href='{link(page, f'studies/{book.study}.html')}'>{esc(title)}</a>")
     if book.section:

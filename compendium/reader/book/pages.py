@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 from compendium.frame.cells import findings
-from compendium.frame.paths import ROOT
+from compendium.frame.paths import IDEAS, ROOT
 from compendium.frame.report import PROFILE_NOTE, bar, counts_line, overview, pill
 from compendium.reader.book.gather import source
 from compendium.reader.book.markup import counted, esc, exhibit_title, link, raw, value_html
@@ -119,7 +119,7 @@ def study_source(numbers: Numbers, study: str, figure: tuple[str, str] | None) -
 def exercises_source(numbers: Numbers) -> str:
     """Every exercise, by study, with a link to where it stands."""
     parts = ["# Exercises\n\nEach notebook leaves one, with a folded solution: guess first, then unfold.\n"]
-    for study in numbers.run.studies:
+    for study in (*numbers.run.studies, IDEAS.name):
         rows = [
             (book, cell)
             for book in numbers.run.books(study)
@@ -127,7 +127,7 @@ def exercises_source(numbers: Numbers) -> str:
             if cell["cell_type"] == "markdown" and EXERCISE.search(source(cell))
         ]
         if rows:
-            parts.append(f"## {numbers.run.facts.get(study, {}).get('title', study)}\n")
+            parts.append(f"## {numbers.run.facts.get(study, {}).get('title', study.capitalize())}\n")
             parts.append(
                 raw(
                     "<ol class='exercises'>"
@@ -141,6 +141,18 @@ def exercises_source(numbers: Numbers) -> str:
                 )
             )
     return "\n".join(parts)
+
+
+def ideas_source(books) -> str:
+    """The pages of ideas: what each is called, and what it asks."""
+    lines = "".join(
+        f"<li><a href='notebooks/{book.key}.html'>{esc(book.said['title'])}</a><span>{esc(book.said['asks'])}</span></li>"
+        for book in books
+    )
+    return (
+        "# Ideas\n\nA page an idea that several studies lean on: a picture, an example for pencil and paper, the rule in a "
+        f"few lines, and what it does not mean.\n\n{raw(f'<ol class=exercises>{lines}</ol>')}"
+    )
 
 
 def prose_files() -> dict:

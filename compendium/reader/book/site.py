@@ -115,6 +115,7 @@ class Sources:
             **self._studies(),
             "verification.md": verification_source(self.numbers),
             "exercises.md": pages.exercises_source(self.numbers),
+            "ideas.md": pages.ideas_source(self.run.ideas()) + _toctree(self.run.ideas()),
             "index.md": pages.front_source(self.numbers, titles) + self._contents(list(titles)),
         }
         files |= {f"_extra/files/{name}": ROOT / name for name in sorted(self.links.files)}
@@ -155,18 +156,15 @@ class Sources:
             if figure:
                 place = f"_static/figures/{study}/{figure[0].name}"
                 files[place], shown = figure[0], (place, figure[1])
-            inside = "\n".join(f"/notebooks/{book.key}" for book in self.run.books(study))
-            files[f"studies/{study}.md"] = (
-                pages.study_source(self.numbers, study, shown)
-                + f"\n\n```{{toctree}}\n:hidden:\n\n{inside}\n```\n"
-            )
+            source = pages.study_source(self.numbers, study, shown)
+            files[f"studies/{study}.md"] = source + _toctree(self.run.books(study))
         return files
 
     def _contents(self, prose) -> str:
         """The side bar's table of contents."""
         front = [f"notebooks/{book.key}" for book in self.run.notebooks.values() if not book.study]
         parts = {
-            "Start": ["verification", *front, "exercises"],
+            "Start": ["verification", *front, "ideas", "exercises"],
             "Studies": [f"studies/{study}" for study in self.run.studies],
             "Library": ["api/overview"],
             "About": [f"The repository <{page}>" if page == "about/readme" else page for page in prose],
@@ -176,6 +174,12 @@ class Sources:
             for caption, entries in parts.items()
             if entries
         )
+
+
+def _toctree(books) -> str:
+    """A page's own contents for the side bar: these notebooks."""
+    inside = "\n".join(f"/notebooks/{book.key}" for book in books)
+    return f"\n\n```{{toctree}}\n:hidden:\n\n{inside}\n```\n"
 
 
 def _stamp() -> str:

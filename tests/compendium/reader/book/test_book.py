@@ -6,7 +6,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
 
-from compendium.frame.paths import ROOT
+from compendium.frame.paths import IDEAS, ROOT
 from compendium.reader.book.gather import BookError, gather, study_facts
 from compendium.reader.book.numbers import Numbers
 from compendium.reader.book.pages import _question
@@ -156,6 +156,17 @@ def test_the_exercises_are_gathered(out, library):
         and "</math> in <code>a_b</code>?</span>" in source
         and "copies" not in source
     )
+
+
+def test_the_pages_of_ideas_are_a_chapter_and_no_study(built, pages):
+    """They stand in the book as committed, whatever the run was of."""
+    listed = pages["ideas.html"].links
+    for path in IDEAS.glob("*.ipynb"):
+        assert f"notebooks/ideas/{path.stem}.html" in listed
+        assert "../../ideas.html" in pages[f"notebooks/ideas/{path.stem}.html"].links
+    assert "studies/ideas.html" not in pages and "ideas.html" in pages["index.html"].links
+    exercises = pages["exercises.html"].links
+    assert "notebooks/ideas/bootstrap.html#cell-exercise" in exercises
 
 
 @pytest.mark.parametrize(
