@@ -13,7 +13,9 @@ import traceback
 from pathlib import Path
 
 from compendium.frame.files import atomic_write, said, write_text_atomic
+from compendium.frame.params import PROFILES
 from compendium.frame.paths import ROOT, from_root, shown
+from compendium.frame.prose import of_profile
 from compendium.frame.system import die_with_parent, start_lean
 
 MOST_MOVED = 5  # numbers that moved, named as their notebook ends; the report names all
@@ -66,7 +68,15 @@ def execute(notebook: Path, output: Path, parameters: dict) -> None:
                 f"{shown(notebook)}, {cell}: its kernel died (the memory was full, or something "
                 "ended the process)"
             ) from None
+        _keep_profile(temporary, parameters.get("profile", ""))
     write_text_atomic(output.with_suffix(".html"), to_html(output))
+
+
+def _keep_profile(path: Path, profile: str) -> None:
+    """Take out of an executed notebook the prose that is about another profile's data."""
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["cells"] = of_profile(content["cells"], profile, PROFILES)
+    path.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
 def moved_numbers(notebook: Path, out: Path) -> list[str]:

@@ -71,6 +71,21 @@ class Page:
         basis = "repeated" if repeats else "printed"
         self._put(basis, exhibit, row, column, value, lo, hi, None, note, equation)
 
+    def says(self, text: str) -> None:
+        """Show a Markdown sentence whose numbers were computed, as prose."""
+        from IPython.display import Markdown, display  # not where only cells are written
+
+        display(Markdown(text))
+
+    def holds(self, sentence: str, true, instead: str = "") -> None:
+        """Show a Markdown sentence about what was computed where it is true; where it is not, struck out, and after
+        it `instead`: what holds here. Raises TypeError where `true` is not one truth value (NaN and arrays are
+        none).
+        """
+        if not isinstance(true, (bool, np.bool_)):
+            raise TypeError(f"whether {sentence!r} holds should be True or False, not {true!r}")
+        self.says(sentence if true else f"~~{sentence.strip()}~~ {instead}".rstrip())
+
     @property
     def cells_path(self) -> Path:
         """Where `close` writes this notebook's cells."""

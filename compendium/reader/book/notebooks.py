@@ -5,6 +5,7 @@ import re
 from collections import Counter
 
 from compendium.frame.escapes import clean_notebook
+from compendium.frame.notebook_html import fold_label
 from compendium.frame.paths import IDEAS, ROOT
 from compendium.frame.reach import ROOMS
 from compendium.frame.report import pill
@@ -41,9 +42,10 @@ def notebook_source(numbers: Numbers, book: Executed, links: "Links") -> str:
             continue
         cells.append(_markdown(anchor, f"at-{cell['id']}"))
         tags = cell.setdefault("metadata", {}).setdefault("tags", [])
-        if "injected-parameters" in tags:
+        folded = fold_label(cell)
+        if folded:
             tags.append("hide-input")
-            cell["metadata"]["mystnb"] = {"code_prompt_show": "The values that this run handed over"}
+            cell["metadata"]["mystnb"] = {"code_prompt_show": folded}
         cells.append(cell)
         made = _made(numbers, book, cell)
         if made:

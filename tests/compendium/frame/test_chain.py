@@ -434,3 +434,20 @@ def test_a_notebook_that_is_no_more_leaves_nothing_behind(tmp_path):
             (tmp_path / path).write_text("{}")
     forget_removed("demo", tmp_path)
     assert {path.stem for path in tmp_path.rglob("*") if path.is_file()} == {"03_scores"}
+
+
+def test_prose_about_another_profile_is_not_in_the_run(project):
+    path = project / "notebooks/alienbench/03_c.ipynb"
+    before = path.read_text()
+    content = json.loads(before)
+    content["cells"] += [
+        {"cell_type": "markdown", "id": profile, "metadata": {"tags": [profile]}, "source": f"Of {profile}."}
+        for profile in ("demo", "released")
+    ]
+    path.write_text(json.dumps(content))
+    try:
+        assert run(project).returncode == 0
+        page = (project / "build/demo/notebooks/alienbench/03_c.html").read_text()
+        assert "Of demo." in page and "Of released." not in page
+    finally:
+        path.write_text(before)

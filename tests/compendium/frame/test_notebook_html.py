@@ -1,3 +1,5 @@
+import re
+
 import nbformat
 
 from compendium.frame.notebook_html import to_html, with_mathml
@@ -21,3 +23,18 @@ def test_the_page_has_an_anchor_a_cell_and_asks_no_other_host(tmp_path):
     page = to_html(tmp_path / "book.ipynb")
     assert 'id="cell-id=one"' in page and "<math" in page
     assert "<script" not in page and 'src="http' not in page and 'rel="stylesheet"' not in page
+
+
+def test_folded_code_can_be_unfolded_and_says_what_it_is(tmp_path):
+    hidden = {"jupyter": {"source_hidden": True}}
+    cells = [
+        nbformat.v4.new_code_cell("import numpy", id="setup", metadata={"tags": ["setup"], **hidden}),
+        nbformat.v4.new_code_cell("a = 1", id="given", metadata={"tags": ["injected-parameters"]}),
+        nbformat.v4.new_code_cell("b = 2", id="plain", metadata={"tags": ["cells"]}),
+        nbformat.v4.new_code_cell("c = 3", id="other", metadata=hidden),
+    ]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "book.ipynb")
+    page = to_html(tmp_path / "book.ipynb")
+    labels = re.findall(r"<details class=\"folded\">\s*<summary>(.*?)</summary>", page)
+    assert labels == ["Setup: what is imported and loaded", "The values that this run handed over", "Code"]
+    assert page.count("numpy") == 1 and 'id="cell-id=setup"' in page
