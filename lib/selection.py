@@ -126,3 +126,46 @@ def permuted_correlations(measures, target, *, B: int, rng: np.random.Generator)
         return Permuted(rho, p, np.nan)
     strongest = (1 + (np.nanmax(null, axis=1) >= np.nanmax(np.abs(rho))).sum()) / (B + 1)
     return Permuted(rho, p, float(strongest))
+
+
+class ChosenDifference(NamedTuple):
+    """Places of the best challenger and the lowest incumbent, how far the first is above the second, and the interval
+    that allows for choosing both."""
+
+    challenger: int
+    incumbent: int
+    estimate: float
+    lo: float
+    hi: float
+
+
+def chosen_difference(
+    estimates, replicates, challengers, incumbents, confidence: float = 0.95
+) -> ChosenDifference:
+    """The best of some entrants against the lowest of others, both chosen after looking.
+
+    estimates[entrant], replicates[b, entrant] of one joint resample; challengers, incumbents: their places. The
+    half-width is the `confidence` quantile of the largest deviation of any pair's difference from its estimate, each in
+    its own standard deviation (Romano and Wolf 2005), so that the intervals of all pairs hold at once. Replicates in
+    which an entrant is undefined are left out. Raises ValueError for no challenger, no incumbent or no replicate.
+
+    >>> drawn = np.random.default_rng(1).normal([1.0, 0.0, 3.0, 4.0], 0.1, (500, 4))
+    >>> found = chosen_difference([1.0, 0.0, 3.0, 4.0], drawn, [0, 1], [2, 3])
+    >>> found[:3], bool(found.hi < 0)
+    ((0, 2, -2.0), True)
+    """
+    estimates, replicates = np.asarray(estimates, dtype=float), np.asarray(replicates, dtype=float)
+    challengers, incumbents = np.asarray(challengers, dtype=int), np.asarray(incumbents, dtype=int)
+    if not len(challengers) or not len(incumbents):
+        raise ValueError("a choice needs at least one challenger and one incumbent")
+    kept = replicates[~np.isnan(replicates[:, np.r_[challengers, incumbents]]).any(axis=1)]
+    if len(kept) < 2:
+        raise ValueError("no two replicates in which all the entrants are defined")
+    drawn = kept[:, challengers, None] - kept[:, None, incumbents]
+    point = estimates[challengers, None] - estimates[incumbents]
+    spread = drawn.std(axis=0, ddof=1)
+    away = np.divide(np.abs(drawn - point), spread, out=np.zeros(drawn.shape), where=spread > 0)
+    at = int(np.argmax(estimates[challengers])), int(np.argmin(estimates[incumbents]))
+    reach = float(np.quantile(away.max(axis=(1, 2)), confidence)) * float(spread[at])
+    best, difference = (int(challengers[at[0]]), int(incumbents[at[1]])), float(point[at])
+    return ChosenDifference(*best, difference, difference - reach, difference + reach)

@@ -5,7 +5,7 @@ import pytest
 
 from lib.ranks import spearman
 from lib.resampling import bootstrap
-from lib.selection import _weighted_spearman, permuted_correlations, strongest_correlation
+from lib.selection import _weighted_spearman, chosen_difference, permuted_correlations, strongest_correlation
 
 
 def rng(seed=0):
@@ -105,3 +105,35 @@ def test_shuffling_passes_over_what_does_not_vary():
         permuted_correlations([[1, np.nan, 3]], [1, 2, 3], B=50, rng=rng())
     with pytest.raises(ValueError, match="do not match"):
         permuted_correlations([[1, 2]], [1, 2, 3], B=50, rng=rng())
+
+
+def test_one_pair_has_its_own_interval():
+    drawn = rng(12).normal([2.0, 0.0], 0.5, (8000, 2))
+    found = chosen_difference([2.0, 0.0], drawn, [0], [1])
+    assert found[:3] == (0, 1, 2.0)
+    assert (found.lo, found.hi) == pytest.approx(
+        np.quantile(drawn[:, 0] - drawn[:, 1], [0.025, 0.975]), abs=0.05
+    )
+
+
+def test_equal_entrants_are_seldom_told_apart_after_the_choice():
+    draws, corrected, plain = rng(13), 0, 0
+    for _ in range(300):
+        scores = draws.normal(size=(8, 60))
+        means, resamples = scores.mean(axis=1), draws.integers(0, 60, (300, 60))
+        drawn = scores[:, resamples].mean(axis=2).T
+        found = chosen_difference(means, drawn, range(5), range(5, 8))
+        corrected += found.lo > 0 or found.hi < 0
+        own = np.quantile(drawn[:, found.challenger] - drawn[:, found.incumbent], [0.025, 0.975])
+        plain += own[0] > 0 or own[1] < 0
+    assert corrected <= 28  # 15 are expected, with a standard error of 4
+    assert plain >= 60
+
+
+def test_a_choice_needs_something_to_choose_from():
+    drawn = np.array([[1.0, np.nan], [2.0, 1.0], [2.0, 0.5]])
+    assert chosen_difference([2.0, 1.0], drawn, [0], [1]).estimate == 1
+    with pytest.raises(ValueError, match="at least one challenger"):
+        chosen_difference([2.0, 1.0], drawn, [], [1])
+    with pytest.raises(ValueError, match="no two replicates"):
+        chosen_difference([2.0, 1.0], drawn[:2], [0], [1])
