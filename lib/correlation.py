@@ -232,15 +232,18 @@ def ceiling(reliability) -> float | np.ndarray:
 
 def _rated(groups):
     """(sizes, sums, sums of squares) of each unit's ratings, missing ones left out."""
-    kept = []
-    for group in groups:
-        group = floats(group, finite=True)
-        seen = group[~np.isnan(group)]
-        if len(seen) >= 2 or (len(seen) and len(seen) == len(group)):
-            kept.append(seen)
-    return tuple(
-        np.array([part(seen) for seen in kept], dtype=float) for part in (len, np.sum, lambda x: np.sum(x**2))
+    groups = [np.asarray(group).ravel() for group in groups]
+    if not groups:
+        return (np.zeros(0),) * 3
+    asked = np.array([len(group) for group in groups])
+    unit, values = np.repeat(np.arange(len(groups)), asked), floats(np.concatenate(groups), finite=True)
+    seen = ~np.isnan(values)
+    unit, values = unit[seen], values[seen]
+    sizes, sums, squares = (
+        np.bincount(unit, part, len(groups)) for part in (np.ones(len(values)), values, values**2)
     )
+    kept = (sizes >= 2) | ((sizes > 0) & (sizes == asked))
+    return sizes[kept], sums[kept], squares[kept]
 
 
 def _reliability(sizes, sums, squares, weights) -> list[Reliability]:

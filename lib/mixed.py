@@ -12,7 +12,7 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
-from scipy import optimize, sparse, stats
+from scipy import linalg, optimize, sparse, stats
 
 from lib.numeric import significant
 
@@ -23,6 +23,7 @@ DIGITS, LIKELIHOOD_DIGITS = (
 STARTS = (0.3, 1.5)  # values of theta; every combination is a start
 NIL = 1e-4  # a theta below this is tried against 0
 STEEP = 1e-5  # slope of the deviance over asinh(theta) above which a point is no optimum
+MOST_PAIRS = 5e6  # of groups that meet in one group of the first effect
 WITHOUT_RESIDUAL = 1e7  # a theta beyond this: the residual variance goes to 0
 
 
@@ -167,36 +168,38 @@ class _Problem:
         self.first, self.sums = np.asarray(Z[0].sum(axis=0)).ravel(), [z.T @ data for z in Z]
         others = sparse.hstack(Z[1:], format="csr") if len(Z) > 1 else sparse.csr_array((self.rows, 0))
         self.across = sparse.csr_array(Z[0].T @ others)
+        self.back = sparse.csr_array(self.across.T)
         self.others = (others.T @ others).toarray()
+        self.pairs = _pairs(self.across)
+        self.rest = np.vstack([np.zeros((0, len(self.gram))), *self.sums[1:]])
+
+    def between(self, weights):
+        """across' diag(weights) across, dense: what the other effects' groups share through the first's."""
+        width = self.across.shape[1]
+        if self.pairs is None:
+            return np.asarray((self.back @ self.across.multiply(weights[:, None]).tocsr()).todense())
+        place, product, row = self.pairs
+        return np.bincount(place, product * weights[row], width * width).reshape(width, width)
 
     def solve(self, theta):
         """(W = data' V^-1 data, log det V, [Z_k' V^-1 data], [trace of the block of M^-1]) at theta[effect]."""
         head, tail = theta[0], np.repeat(theta[1:], self.sizes[1:])
         D = 1 + head**2 * self.first
-        scaled = self.across.multiply(1 / D[:, None]).tocsr()
-        inner = np.asarray((self.across.T @ scaled).todense()) if len(tail) else np.zeros((0, 0))
-        S = np.eye(len(tail)) + tail[:, None] * (self.others - head**2 * inner) * tail
-        inverse = np.linalg.inv(S)
-        log_det = np.log(D).sum() + np.linalg.slogdet(S)[1]
-        one, two = (
-            head * self.sums[0],
-            tail[:, None] * np.vstack([np.zeros((0, len(self.gram))), *self.sums[1:]]),
-        )
-        x2 = inverse @ (two - head * tail[:, None] * (scaled.T @ one))
+        S = np.eye(len(tail)) + tail[:, None] * (self.others - head**2 * self.between(1 / D)) * tail
+        inverse, log_det = _inverse(S)
+        log_det += np.log(D).sum()
+        one, two = head * self.sums[0], tail[:, None] * self.rest
+        x2 = inverse @ (two - head * tail[:, None] * (self.back @ (one / D[:, None])))
         x1 = (one - head * (self.across @ (tail[:, None] * x2))) / D[:, None]
         W = self.gram - one.T @ x1 - two.T @ x2
+        rest = self.rest - self.back @ (head * x1) - self.others @ (tail[:, None] * x2)
+        ends = np.cumsum(self.sizes[1:])[:-1]
         moved = [
             self.sums[0] - self.first[:, None] * head * x1 - self.across @ (tail[:, None] * x2),
-            *np.split(
-                np.vstack([np.zeros((0, len(self.gram))), *self.sums[1:]])
-                - self.across.T @ (head * x1)
-                - self.others @ (tail[:, None] * x2),
-                np.cumsum(self.sizes[1:])[:-1],
-            ),
+            *np.split(rest, ends),
         ]
-        squared = np.asarray((scaled.T @ scaled).todense()) if len(tail) else np.zeros((0, 0))
-        spread = head**2 * ((inverse * tail[:, None] * tail) * squared).sum()
-        blocks = np.split(np.diag(inverse), np.cumsum(self.sizes[1:])[:-1])
+        spread = head**2 * ((inverse * tail[:, None] * tail) * self.between(1 / D**2)).sum()
+        blocks = np.split(np.diag(inverse), ends)
         return W, log_det, moved, [(1 / D).sum() + spread, *(block.sum() for block in blocks)]
 
     def deviance(self, position):
@@ -236,6 +239,31 @@ class _Problem:
             residual * information / np.outer(self.norms, self.norms),
             residual,
         )
+
+
+def _pairs(across):
+    """(place, product, row) of every pair of entries in one row of a sparse matrix: its Gram matrix, weighted by rows,
+    is one sum over them. None where there are too many, and a product of matrices is the shorter way."""
+    counts = np.diff(across.indptr)
+    if (counts.astype(float) ** 2).sum() > MOST_PAIRS:
+        return None
+    row = np.repeat(np.arange(len(counts)), counts**2)
+    within = np.arange(len(row)) - np.repeat(np.cumsum(counts**2) - counts**2, counts**2)
+    start, wide = across.indptr[row], counts[row]
+    first, second = start + within // np.maximum(wide, 1), start + within % np.maximum(wide, 1)
+    place = across.indices[first].astype(np.int64) * across.shape[1] + across.indices[second]
+    return place, across.data[first] * across.data[second], row
+
+
+def _inverse(S):
+    """(inverse, log determinant) of a symmetric positive definite matrix, by Cholesky."""
+    if not len(S):
+        return S, 0.0
+    factor, failed = linalg.lapack.dpotrf(S, lower=1)
+    if failed:
+        return np.linalg.inv(S), np.linalg.slogdet(S)[1]
+    lower = np.tril(linalg.lapack.dpotri(factor, lower=1)[0])
+    return lower + np.tril(lower, -1).T, 2 * np.log(np.diag(factor)).sum()
 
 
 def _search(problem):

@@ -53,7 +53,11 @@ def levels(values) -> tuple[np.ndarray, np.ndarray]:
     """
     found, codes = np.unique(np.asarray(values, dtype=float), return_inverse=True)
     opens = np.ones(len(found), dtype=bool)
-    opens[1:] = ~near(found[1:], found[:-1])
+    size = np.abs(found)
+    if len(found) and np.isfinite(size[[0, -1]]).all():  # as `near`, of rising finite values
+        opens[1:] = found[1:] - found[:-1] > TIE_RTOL * np.maximum(size[1:], size[:-1])
+    else:
+        opens[1:] = ~near(found[1:], found[:-1])
     return found[opens], (np.cumsum(opens) - 1)[codes].reshape(np.shape(values))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from lib.means import FEW, mean_interval
 from lib.numeric import TIE_RTOL, check_replicates, chunk_sizes, floats, near
-from lib.resampling import bootstrap_weights
+from lib.resampling import bootstrap_weights, percentile_interval
 
 EXACT_FLIPS = 14  # up to so many units all flips are counted
 
@@ -59,13 +59,12 @@ def paired_difference(
     differences = np.where(near(first, second), 0.0, second - first)[seen]
     codes = np.unique(labels[seen], return_inverse=True)[1]
     totals = np.bincount(codes, differences)
-    n, grouped = len(totals), None if clusters is None else codes
-    drawn = rng.spawn(2) if n >= FEW else (rng, rng)
-    interval = mean_interval(differences, B=B, rng=drawn[0], confidence=confidence, clusters=grouped)
-    if n < FEW:
-        p, test = sign_flip_p(totals, B=B, rng=rng)
-    else:
-        p, test = _tail_p(totals, B, drawn[1]), f"bootstrap, {B} resamples"
+    if len(totals) >= FEW:
+        return _by_resampling(float(differences.mean()), totals, np.bincount(codes), B, rng, confidence)
+    interval = mean_interval(
+        differences, B=B, rng=rng, confidence=confidence, clusters=None if clusters is None else codes
+    )
+    p, test = sign_flip_p(totals, B=B, rng=rng)
     return PairedResult(*map(float, interval), p, test)
 
 
@@ -98,10 +97,15 @@ def sign_flip_p(differences, *, B: int, rng: np.random.Generator) -> tuple[float
     return (1 + count) / (B + 1), f"sign flips, {B} drawn"
 
 
-def _tail_p(totals, B, rng) -> float:
-    slack = TIE_RTOL * np.abs(totals).sum()
-    below = above = 0
+def _by_resampling(estimate, totals, sizes, B, rng, confidence) -> PairedResult:
+    """Interval and p from the same B resamples of units (clusters) with these sums and sizes."""
+    slack = TIE_RTOL * np.abs(totals).sum() / sizes.sum()
+    residuals, parts = totals - estimate * sizes, []
     for rows in chunk_sizes(B, len(totals)):
-        sums = (bootstrap_weights(len(totals), rows, rng) * totals).sum(axis=1)
-        below, above = below + int((sums <= slack).sum()), above + int((sums >= -slack).sum())
-    return float(min(1.0, 2 * (1 + min(below, above)) / (B + 1)))
+        weights = bootstrap_weights(len(totals), rows, rng)
+        parts.append(np.add.reduce(weights * residuals, axis=1) / (weights @ sizes))
+    means = estimate + np.concatenate(parts)
+    beyond = min((means <= slack).sum(), (means >= -slack).sum())
+    p = float(min(1.0, 2 * (1 + beyond) / (B + 1)))
+    interval = percentile_interval(estimate, means, confidence)
+    return PairedResult(*map(float, interval), p, f"bootstrap, {B} resamples")

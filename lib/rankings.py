@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from lib import spectral
-from lib.numeric import check_replicates, floats, near
+from lib.numeric import average_ranks, check_replicates, floats, near
 from lib.paired import paired_difference
 from lib.ranks import holm, ranks
 from lib.resampling import bootstrap_weights, percentile_interval
@@ -59,7 +59,11 @@ def rank_intervals(replicates, confidence: float = 0.95) -> tuple[np.ndarray, np
     >>> rank_intervals([[5, 9], [6, 8], [5, 9], [9, 7]])
     (array([1., 1.]), array([2., 2.]))
     """
-    drawn, tail = ranks(replicates, method="competition"), (1 - confidence) / 2
+    return _middle(ranks(replicates, method="competition"), confidence)
+
+
+def _middle(drawn, confidence=0.95):
+    tail = (1 - confidence) / 2
     lo = np.nanquantile(drawn, tail, axis=0, method="lower")
     return lo, np.nanquantile(drawn, 1 - tail, axis=0, method="higher")
 
@@ -120,7 +124,7 @@ def rank_table(estimates: pd.Series, replicates, p=None) -> pd.DataFrame:
     order = np.argsort(-values, kind="stable")
     drawn = ranks(replicates, method="competition")
     lo, hi = percentile_interval(values, replicates.T)[1:]
-    rank_lo, rank_hi = rank_intervals(replicates)
+    rank_lo, rank_hi = _middle(drawn)
     table = pd.DataFrame(
         {
             "estimate": values,
@@ -168,13 +172,14 @@ def win_share(scores, *, paired: bool) -> np.ndarray:
     scores = floats(scores, finite=True)
     n = scores.shape[1]
     shares = np.full((n, n), np.nan)
-    for i in range(n):
-        for j in range(n):
-            first, second = scores[:, i], scores[:, j]
-            if not paired:
-                first, second = first[~np.isnan(first)][:, None], second[~np.isnan(second)]
-            if i != j:
-                shares[i, j] = _share_above(*map(np.ravel, np.broadcast_arrays(first, second)))
+    for i, j in combinations(range(n), 2):
+        first, second = scores[:, i], scores[:, j]
+        if paired:
+            above = float(_share_above(first, second))
+        else:
+            first, second = first[~np.isnan(first)], second[~np.isnan(second)]
+            above = _share_of_all(first, second) if len(first) and len(second) else np.nan
+        shares[i, j], shares[j, i] = above, 1 - above
     seen = ~np.isnan(shares)
     return np.divide(
         np.where(seen, shares, 0).sum(axis=1),
@@ -194,6 +199,13 @@ def consensus_means(ratings, group_of, n_groups: int) -> np.ndarray:
     array([5.19, 8.62])
     """
     return spectral.group_means(spectral.two_sided(ratings, "row_mean").consensus, group_of, n_groups)
+
+
+def _share_of_all(first, second) -> float:
+    """How often a unit of `first` stands above a unit of `second`, ties half, over all pairs: from the sum of ranks."""
+    n = len(first)
+    placed = average_ranks(np.concatenate([first, second]))
+    return float((placed[:n].sum() - n * (n + 1) / 2) / (n * len(second)))
 
 
 def _share_above(first, second):

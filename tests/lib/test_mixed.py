@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from scipy import linalg, optimize
 
+from lib import mixed
 from lib.mixed import crossed_effects, crossed_model
 
 
@@ -263,3 +264,28 @@ def test_many_studies_of_one_design_are_what_each_is_alone():
     assert twice[0] == pytest.approx(100 * estimate - [7, 0]) and twice[1] == pytest.approx(100 * se)
     with pytest.raises(ValueError, match="missing value"):
         crossed_effects(np.where(Y == Y[0, 3], np.nan, Y), terms, groups)
+
+
+@pytest.mark.parametrize("most", [0, 5e6])
+def test_too_many_pairs_take_the_product_of_matrices(monkeypatch, most):
+    """Both ways to what the effects share: the sum over pairs that meet, and the product of sparse matrices."""
+    monkeypatch.setattr(mixed, "MOST_PAIRS", most)
+    rng = np.random.default_rng(22)
+    story, rater = rng.integers(0, 30, 120), rng.integers(0, 12, 120)
+    y = rng.normal(size=30)[story] + rng.normal(size=12)[rater] + rng.normal(size=120)
+    fit = crossed_model(y, pd.DataFrame({"mean": np.ones(120)}), {"story": story, "rater": rater})
+    assert fit.log_likelihood == pytest.approx(dense_likelihood(y, story, rater, fit.variances), abs=1e-6)
+
+
+def dense_likelihood(y, story, rater, variances):
+    """The restricted log-likelihood written out with the matrix of rows by rows."""
+    V = variances["residual"] * np.eye(len(y))
+    for name, codes in (("story", story), ("rater", rater)):
+        V += variances[name] * (codes[:, None] == codes)
+    one = np.ones((len(y), 1))
+    solved = np.linalg.solve(V, np.column_stack([one, y]))
+    information = (one.T @ solved[:, :1])[0, 0]
+    rest = y - (one.T @ solved[:, 1])[0] / information
+    quadratic = rest @ np.linalg.solve(V, rest)
+    log_det = np.linalg.slogdet(V)[1] + np.log(information)
+    return -0.5 * ((len(y) - 1) * np.log(2 * np.pi) + log_det + quadratic)

@@ -52,12 +52,12 @@ def test_flips_are_scipys():
 
 def test_enough_pairs_have_the_papers_convention():
     values = rng(5).normal(0.12, 1, FEW)
-    found = paired_difference(np.zeros(FEW), values, B=4000, rng=rng(6))
-    assert found.test == "bootstrap, 4000 resamples"
+    found = paired_difference(np.zeros(FEW), values, B=40_000, rng=rng(6))
+    assert found.test == "bootstrap, 40000 resamples"
     assert found.p == pytest.approx(stats.ttest_1samp(values, 0).pvalue, abs=0.02)
-    assert found[1:3] == pytest.approx(bootstrap(values, B=4000, rng=rng(7))[1:], abs=0.02)
-    sure = paired_difference(np.zeros(FEW), values + 9, B=4000, rng=rng(6))
-    assert sure.p == 2 / 4001
+    assert found[1:3] == pytest.approx(bootstrap(values, B=40_000, rng=rng(7))[1:], abs=0.02)
+    sure = paired_difference(np.zeros(FEW), values + 9, B=40_000, rng=rng(6))
+    assert sure.p == 2 / 40_001
     few = paired_difference(np.zeros(FEW - 1), values[1:], B=4000, rng=rng(6))
     assert few.test == "sign flips, 4000 drawn"
 

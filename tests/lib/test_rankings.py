@@ -132,3 +132,21 @@ def test_a_last_bit_decides_nothing():
 def test_a_replicate_in_which_one_is_undefined_is_left_out():
     replicates = np.array([[1.0, 2.0], [np.nan, 2.0], [1.0, 0.0]])
     assert rank_table(pd.Series([1.0, 2.0], ["x", "y"]), replicates)["holds"].iloc[0] == 0.5
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_win_share_is_every_pair_counted(paired):
+    scores = np.random.default_rng(11).integers(0, 5, (12, 4)) / 3
+    scores[[2, 5], 1] = np.nan
+    expected = np.zeros((4, 4))
+    for i in range(4):
+        for j in range(4):
+            pairs = [
+                (a, b)
+                for x, a in enumerate(scores[:, i])
+                for y, b in enumerate(scores[:, j])
+                if (x == y or not paired) and not np.isnan(a + b)
+            ]
+            expected[i, j] = np.mean([(a > b) + 0.5 * (a == b) for a, b in pairs])
+    others = (expected.sum(axis=1) - 0.5) / 3
+    assert win_share(scores, paired=paired) == pytest.approx(others)
