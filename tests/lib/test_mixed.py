@@ -1,7 +1,5 @@
 """The mixed model against lme4's fits, statsmodels, a dense search, a closed form, and variances that are known."""
 
-import shutil
-import subprocess
 import warnings
 from itertools import product
 
@@ -12,6 +10,7 @@ from scipy import linalg, optimize
 
 from lib import mixed
 from lib.mixed import crossed_effects, crossed_model
+from tests.lib.outside import ask_r
 
 
 def simulate(rng, stories=40, raters=25, rows=260, effect=0.4, story=0.5, rater=0.7, noise=0.8):
@@ -176,9 +175,6 @@ def test_never_below_a_dense_search():
 
 def test_never_below_lme4(tmp_path):
     """200 simulated studies; needs R with lme4 (Debian: r-base-core, r-cran-lme4)."""
-    rscript = shutil.which("Rscript")
-    if rscript is None or subprocess.run([rscript, "-e", "library(lme4)"], capture_output=True).returncode:
-        pytest.skip("R with lme4 is not installed here; the recorded fits above hold without it")
     rng, ours, parts = np.random.default_rng(7), [], []
     for number in range(200):
         y, fixed, groups = study(rng, number)
@@ -186,11 +182,9 @@ def test_never_below_lme4(tmp_path):
         ours.append(crossed_model(y, fixed, groups).log_likelihood)
         parts.append(pd.DataFrame({"study": number, "y": y, "ai": fixed["ai"], **groups}))
     pd.concat(parts).to_csv(tmp_path / "studies.csv", index=False)
-    script = """library(lme4); d <- read.csv("studies.csv")
-    for (part in split(d, d$study))
-      cat(sprintf("%.9f\n", as.numeric(logLik(lmer(y ~ ai + (1|story) + (1|rater), part)))))"""
-    done = subprocess.run([rscript, "-e", script], cwd=tmp_path, capture_output=True, text=True, check=True)
-    theirs = np.array([float(line) for line in done.stdout.split()])
+    script = """d <- read.csv("studies.csv")
+    for (part in split(d, d$study)) say(as.numeric(logLik(lmer(y ~ ai + (1|story) + (1|rater), part))))"""
+    theirs = ask_r(script, tmp_path, ["lme4"])
     assert len(theirs) == 200
     assert (np.array(ours) - theirs).min() > -1e-6
 
