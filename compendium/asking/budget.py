@@ -137,7 +137,7 @@ def estimate(stages: Mapping, prices: Mapping, *, expected_tokens=None, ledger=N
     ----------
     stages : {stage: requests}.
     prices : {model: {"input", "output"}} in dollars per million tokens.
-    expected_tokens : completion tokens to expect of a reply: a number, {model: number}, or None for
+    expected_tokens : completion tokens to expect of a reply: a number, {(stage, model): number}, or None for
         `max_tokens`.
     ledger : requests that it has a first reply to are left out of the count (they are not asked again).
 
@@ -156,7 +156,7 @@ def estimate(stages: Mapping, prices: Mapping, *, expected_tokens=None, ledger=N
             row = rows.setdefault((stage, request.model), dict.fromkeys(_ESTIMATE, 0.0))
             bound = request.max_tokens if request.max_tokens is not None else math.nan
             each = (
-                expected_tokens.get(request.model)
+                expected_tokens.get((stage, request.model))
                 if isinstance(expected_tokens, Mapping)
                 else expected_tokens
             )

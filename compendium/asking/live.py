@@ -22,6 +22,7 @@ from compendium.asking.sources import account_path, budget_for, ledgers_only, li
 from compendium.frame.chain import notebooks
 from compendium.frame.params import ParamsError, is_small, profile_params, run_folder, study_params
 from compendium.frame.paths import ACROSS, STUDIES, from_root
+from compendium.frame.run import checked_books
 
 PROFILE = "live"
 
@@ -39,7 +40,11 @@ def estimate_study(study: str, *, smoke: bool = False, out="build/live") -> pd.D
     models = {request.model for requests in stages.values() for request in requests}
     budget = budget_for(PROFILE, models)
     expected = profile_params(PROFILE).get("expected_tokens", {})
-    tokens = {model: expected.get(model, expected.get("default")) for model in models}
+    tokens = {
+        (stage, model): expected.get(model, expected.get(f"{study}/{stage}", expected.get("default")))
+        for stage in stages
+        for model in models
+    }
     with ExitStack() as opened:
         paths = sorted((from_root(out) / "ledgers").glob(f"{study}*.sqlite"))
         known = [opened.enter_context(Ledger(path, readonly=True)) for path in paths]
@@ -95,20 +100,18 @@ def main(arguments=None) -> int:
     parser.add_argument("--smoke", default="0")
     options = parser.parse_args(arguments)
     smoke, out = is_small(options.smoke), run_folder(PROFILE, options.smoke)
-    failed, total = False, None
+    failed = False
     for study in live_studies(options.study):
         try:
-            frame = _show(study, smoke, out)
-            total = frame if total is None else total + frame
+            _show(study, smoke, out)
         except ValueError as error:  # of one study: the others are shown all the same
             print(f"error: {study}: {error}", file=sys.stderr)
             failed = True
-    failed |= total is not None and _refused(total, out)
-    return 2 if failed else 0
+    return 2 if failed or _refused(options.study, smoke, out) else 0
 
 
-def _show(study, smoke, out) -> pd.DataFrame:
-    """Print a study's estimate; its total."""
+def _show(study, smoke, out) -> None:
+    """Print a study's estimate."""
     frame, budget = estimate_study(study, smoke=smoke, out=out), budget_for(PROFILE, [])
     print(f"{study}: what a live run would still ask\n")
     counts = dict.fromkeys(("calls", "prompt_tokens", "completion_tokens"), "{:,.0f}".format)
@@ -119,15 +122,18 @@ def _show(study, smoke, out) -> pd.DataFrame:
     print(
         f"Ceiling (params/{PROFILE}.yaml, budget.dollars): {ceiling}; spent so far: ${spent['dollars']:,.2f}"
     )
-    return frame.loc[[("total", "")]]
 
 
-def _refused(total, out) -> bool:
-    """Whether `make tables` would refuse what all these studies would ask; says why."""
+def _refused(study, smoke, out) -> bool:
+    """Whether `make tables` would refuse this run, by what it asks itself; says why."""
     try:
-        check_estimate(total, budget_for(PROFILE, []), _spent(out))
+        checked_books(study, PROFILE, smoke)
+        check_live(study, smoke=smoke, out=out)
     except BudgetError as error:
         print(f"would be refused: {error} (budget in params/{PROFILE}.yaml; SMOKE=1 asks far less)")
+        return True
+    except ValueError as error:
+        print(f"would be refused: {error}")
         return True
     return False
 

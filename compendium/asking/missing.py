@@ -11,6 +11,7 @@ from pathlib import Path
 
 from compendium.asking.errors import MissingReplies
 from compendium.frame.files import write_jsonl
+from compendium.frame.page import mark_nothing
 from compendium.frame.params import ACCEPT_MISSING, MISSING
 
 FEWEST = 5  # requests of a stage from which on none with a valid reply means that something is wrong with all
@@ -23,11 +24,9 @@ def check_complete(result, study: str, ledger: str, out: Path) -> None:
     Names models, counts and the first reason in the server's words, or the first reply. Where COMPENDIUM_ACCEPT_MISSING
     is set, leave a mark instead.
     """
-    mark = (
-        Path(out)
-        / MISSING
-        / f"{re.sub(r'[^A-Za-z0-9.-]+', '-', f'{study}-{ledger}-{result.report.label}')}.jsonl"
-    )
+    name = re.sub(r"[^A-Za-z0-9.-]+", "-", f"{study}-{ledger}-{result.report.label}")
+    mark = Path(out) / MISSING / f"{name}.jsonl"
+    mark_nothing(out, name, study, result.report.label, _all_void_models(result))
     problem = _unanswered(result.report) or _all_void(result)
     if not problem:
         mark.unlink(missing_ok=True)
@@ -38,6 +37,25 @@ def check_complete(result, study: str, ledger: str, out: Path) -> None:
             "with ACCEPT_MISSING=1 it goes on without"
         )
     write_jsonl(mark, [{"study": study, "stage": result.report.label, "missing": problem}])
+
+
+def _all_void_models(result) -> dict:
+    """{model: its first reply} of the models none of whose replies was what was asked for."""
+    found = {}
+    for model, counts in result.report.outcomes.items():
+        if counts["void"] and not counts["valid"]:
+            first = next(r for r in result.replies if r.model_requested == model and r.void_reason)
+            found[model] = (
+                f"{counts['void']:,} of {counts['requests']:,} replies void, the first ({first.void_reason}): "
+                f"{_quoted(first)}"
+            )
+    return found
+
+
+def _quoted(reply) -> str:
+    said = " ".join(reply.raw.split())
+    said = "".join(char if char.isprintable() else "\ufffd" for char in said)
+    return f"{said[:QUOTED]!r}" if said else "no text"
 
 
 def _unanswered(report) -> str:
@@ -57,10 +75,7 @@ def _all_void(result) -> str:
     if report.total("valid") or report.total("requests") < FEWEST:
         return ""
     first = result.replies[0]
-    said = " ".join(first.raw.split())
-    said = "".join(char if char.isprintable() else "\ufffd" for char in said)
-    quoted = f"{said[:QUOTED]!r}" if said else "no text"
     return (
         f"not one of {report.total('requests'):,} replies is what was asked for; the first, of "
-        f"{first.model_requested}, is void ({first.void_reason}): {quoted}"
+        f"{first.model_requested}, is void ({first.void_reason}): {_quoted(first)}"
     )

@@ -23,10 +23,10 @@ VERBOSE = os.environ.get("VERBOSE", "") not in ("", "0")
 
 
 class NotebookError(Exception):
-    """A notebook that did not run to its end: the message names it, the cell, and what happened; `name` is that of
-    the cell's error."""
+    """A notebook that did not run to its end: the message names it, the cell, and what happened; `name` and `said`
+    are those of the cell's error."""
 
-    name = ""
+    name, said = "", ""
 
 
 def execute(notebook: Path, output: Path, parameters: dict) -> None:
@@ -59,7 +59,7 @@ def execute(notebook: Path, output: Path, parameters: dict) -> None:
             cell = _cell_id(cell for cell in _code_cells(notebook) if "".join(cell["source"]) == error.source)
             told = "\n" + "\n".join(error.traceback) if VERBOSE else ""
             failed = NotebookError(f"{shown(notebook)}, {cell}: {error.ename}: {error.evalue}{told}")
-            failed.name = error.ename
+            failed.name, failed.said = error.ename, error.evalue
             raise failed from None
         except DeadKernelError:
             begun = [cell for cell in _code_cells(temporary) if cell["metadata"]["papermill"]["start_time"]]
@@ -115,6 +115,28 @@ def _cell_id(cells) -> str:
     return next((f"cell {cell.get('id', '?')}" for cell in cells), "injected parameters")
 
 
+def _run(notebook: Path, output: Path, parameters: dict) -> bool:
+    """Execute a notebook, or fold it away where a live run has nothing for it; whether it was executed."""
+    if parameters.get("profile") != "live":
+        execute(notebook, output, parameters)
+        return True
+    from compendium.frame import chain, folding
+
+    book, out = chain.read_notebook(notebook), from_root(parameters["out"])
+    reason = folding.reason_before(book, out)
+    if not reason:
+        try:
+            execute(notebook, output, parameters)
+            folding.unfold(book, out)
+            return True
+        except NotebookError as error:
+            reason = folding.reason_after(error.name, error.said, out, book.study)
+            if not reason:
+                raise
+    folding.fold(book, out, reason)
+    return False
+
+
 def main(arguments) -> int:
     notebook, output, values = arguments
     parameters = json.loads(values)
@@ -122,7 +144,8 @@ def main(arguments) -> int:
     start_lean()
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     try:
-        execute(ROOT / notebook, Path(output), parameters)
+        if not _run(ROOT / notebook, Path(output), parameters):
+            return 0
         for line in moved_numbers(ROOT / notebook, from_root(parameters["out"])):
             print(f"  moved: {line}", file=sys.stderr)
     except NotebookError as error:

@@ -136,6 +136,11 @@ def write_jsonl(path, rows, ascii: bool = False) -> Path:
     return Path(path)
 
 
+def marks(out: Path, kind: str) -> list[dict]:
+    """The marks of a kind in a run's folder, sorted by file."""
+    return [mark for path in sorted((Path(out) / kind).glob("*.jsonl")) for mark in read_jsonl(path)]
+
+
 class _Careful(yaml.SafeLoader):
     """YAML within bounds, in which a key given twice is an error (the second would silently win)."""
 

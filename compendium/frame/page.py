@@ -12,9 +12,12 @@ import numpy as np
 import pandas as pd
 
 from compendium.frame import cells as cells_module
-from compendium.frame.files import atomic_write, write_csv_atomic
-from compendium.frame.params import ParamsError, study_params
-from compendium.frame.paths import STUDIES, check_place, figures_folder, from_root
+from compendium.frame.files import atomic_write, marks, write_csv_atomic, write_jsonl
+from compendium.frame.params import MISSING, ParamsError, study_params
+from compendium.frame.paths import ACROSS, STUDIES, check_place, figures_folder, from_root
+
+VOIDS = "void"  # the folder of marks below a run's: which models gave nothing usable
+FEW = "undefined: too few replies or models in this run"
 
 
 class Page:
@@ -28,10 +31,9 @@ class Page:
         a notebook run by hand writes to build/lab and never disturbs the chain's results.
 
     `missing` says why a value may be missing in this notebook, for those without a note of their own (empty:
-    there is no reason, and a missing value is refused).
+    there is no reason, and a missing value is refused). In a live run there always is one: the models that gave
+    nothing usable, or too few replies or models; what is infinite for want of spread is missing there too.
     """
-
-    missing = ""
 
     def __init__(self, study: str, name: str, *, profile: str = "demo", out: str = "build/lab"):
         if study not in (*STUDIES, "compendium"):
@@ -41,6 +43,16 @@ class Page:
         self.out = from_root(out)
         self.figures = figures_folder(self.out) / study
         self._rows, self._taken = [], set()
+        self._missing, self._live = "", profile == "live"
+
+    @property
+    def missing(self) -> str:
+        """Why a value may be missing."""
+        return self._missing or (nothing_usable(self.out, self.study) or FEW if self._live else "")
+
+    @missing.setter
+    def missing(self, reason: str):
+        self._missing = reason
 
     def cell(self, exhibit, row, column, value, *, lo=None, hi=None, decimals=None, note=""):
         """Put one computed number at its address.
@@ -92,7 +104,14 @@ class Page:
         return self.out / "cells" / self.study / f"{self.name}.csv"
 
     def close(self) -> None:
-        """Write this notebook's cells to `cells_path`."""
+        """Write this notebook's cells to `cells_path`.
+
+        In a live run that went on without some replies (`--accept-missing`), each computed cell's note says so.
+        """
+        lacking = accepted(self.out, self.study) if self._live else ""
+        for row in self._rows if lacking else ():
+            if row[9] == "data":
+                row[8] = f"{row[8]}; {lacking}" if row[8] else lacking
         columns = [*cells_module.ADDRESS, *cells_module.VALUES, "basis", "equation", "notebook", "execution"]
         write_csv_atomic(self.cells_path, pd.DataFrame(self._rows, columns=columns))
 
@@ -114,6 +133,11 @@ class Page:
     def rng(self, seed: int, label: str) -> np.random.Generator:
         """A generator of its own for one use: the same draws whatever else the notebook draws, in any order."""
         return np.random.default_rng([seed, zlib.crc32(f"{self.study}/{label}".encode())])
+
+    def gave_nothing(self, stage: str, models: dict) -> None:
+        """Tell a live run that these models gave nothing to work on: {model: why}. What then lacks input is folded away."""
+        if self._live:
+            mark_nothing(self.out, f"{self.study}-{self.name}", self.study, stage, models)
 
     def path(self, relative) -> Path:
         """A path below this run's folder, its parent made."""
@@ -144,6 +168,8 @@ class Page:
         shown = f"{self.study}/{exhibit}[{row}, {column}]"
         if key in self._taken:
             raise cells_module.CellsError(f"the address {shown} is filled twice in {self.name}")
+        if self._live and value is not None and np.isinf(float(value)):
+            value = lo = hi = None
         note = note or (self.missing if value is None or pd.isna(value) else "")
         if (value is None or pd.isna(value)) and not note:
             raise cells_module.CellsError(f"{shown}: a missing value needs a note that says why")
@@ -162,6 +188,35 @@ class Page:
                 _execution_count(),
             ]
         )
+
+
+def nothing_usable(out: Path, study: str) -> str:
+    """Which models of a study gave nothing usable in a stage of the run, in words; "" where each gave something."""
+    return "; ".join(mark["why"] for mark in marks(out, VOIDS) if mark["study"] == study)
+
+
+def mark_nothing(out: Path, name: str, study: str, stage: str, models: dict) -> None:
+    """Mark the models, {model: why}, of which nothing in a stage can be used; none of them: take the mark `name` away."""
+    mark = Path(out) / VOIDS / f"{name}.jsonl"
+    if models:
+        rows = [
+            {
+                "study": study,
+                "stage": stage,
+                "model": model,
+                "why": f"{model} gave nothing usable in {stage}: {why}",
+            }
+            for model, why in sorted(models.items())
+        ]
+        write_jsonl(mark, rows)
+    else:
+        mark.unlink(missing_ok=True)
+
+
+def accepted(out: Path, study: str) -> str:
+    """Of which stages of a study (of all, for the chapter across) the run lacks replies, in words; "" where of none."""
+    lacking = [mark for mark in marks(out, MISSING) if study in (mark["study"], ACROSS)]
+    return f"replies missing in {', '.join(sorted({mark['stage'] for mark in lacking}))}" if lacking else ""
 
 
 def _execution_count() -> int | None:

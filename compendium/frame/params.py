@@ -88,6 +88,7 @@ def study_params(study: str, profile: str = "demo", smoke: bool = False) -> dict
     rules = param_types.table().get(study, {})
     for where, path, _ in stands:  # first, lest an override of the right name be blamed for a wrong one here
         _check_name(where, path, rules, study)
+    own = dict(params)
     sections = {(study,): content.get(study)}
     if smoke:
         sections["smoke", study] = content.get("smoke", {}).get(study)
@@ -97,8 +98,8 @@ def study_params(study: str, profile: str = "demo", smoke: bool = False) -> dict
                 raise ParamsError(unknown_key(profile_file, (*path, key), params))
             params[key] = value
             stands.append((profile_file, (*path, key), value))
-    for where, path, value in stands:
-        _check(where, path, value, rules[path[-1]], params)
+    for where, path, value in stands:  # one that is overridden, beside the other values of its own file
+        _check(where, path, value, rules[path[-1]], params if params[path[-1]] is value else own)
     return params
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from compendium.frame import system, unchanged, warm
 from compendium.frame.archive import Archive, ArchiveError, mirror_folder, sources
 from compendium.frame.chain import check_params, forget_removed, notebooks, write_stamps
-from compendium.frame.files import read_jsonl, remove_leftovers, said
+from compendium.frame.files import marks, remove_leftovers, said
 from compendium.frame.params import ACCEPT_MISSING, MISSING, PROFILES, is_small, run_folder
 from compendium.frame.paths import ROOT, SPARE_HOME, STUDIES, below_root, check_place, shown
 from compendium.frame.processes import run_group
@@ -72,6 +72,10 @@ def main(arguments=None, *, check_live=None) -> int:
 
         print("\n".join(summary_lines(out)))
         print(f"Cells: {shown(out / 'cells.csv')}   Report: {shown(out / 'verification.html')}")
+    if (out / "folded").is_dir():
+        from compendium.frame import folding
+
+        print("".join(f"{line}\n" for line in folding.summary(out, {book.study for book in books})), end="")
     for mark in _marks(out):
         print(f"Missing, as accepted: {mark['study']}, {mark['stage']}: {mark['missing']}")
     return 0
@@ -89,7 +93,7 @@ def _checked(options, smoke: bool, out: Path, check_live) -> tuple:
     if set("{}") & set(str(below_root(out))):
         raise ValueError(f"the folder of results, {below_root(out)}, should have no braces in its name")
     try:
-        books, params = _books(options.study, options.profile, smoke)
+        books, params = checked_books(options.study, options.profile, smoke)
     except ValueError as error:
         sound = [
             study for study in STUDIES if options.study == "all" and _sound(study, options.profile, smoke)
@@ -120,7 +124,8 @@ def _fetch_ahead(studies) -> None:
             print(f"WARNING: {error}", file=sys.stderr)
 
 
-def _books(study: str, profile: str, smoke: bool) -> tuple:
+def checked_books(study: str, profile: str, smoke: bool) -> tuple:
+    """(the notebooks of a run, {study: its params}), checked against each other. Raises a ValueError."""
     books = notebooks(study, profile)
     studies = dict.fromkeys(book.study for book in books)
     return books, {
@@ -131,14 +136,14 @@ def _books(study: str, profile: str, smoke: bool) -> tuple:
 
 def _sound(study: str, profile: str, smoke: bool) -> bool:
     try:
-        return bool(_books(study, profile, smoke)[0])
+        return bool(checked_books(study, profile, smoke)[0])
     except ValueError:
         return False
 
 
 def _marks(out: Path) -> list[dict]:
     """What stages of the run lack and went on without (`--accept-missing`)."""
-    return [mark for path in sorted((out / MISSING).glob("*.jsonl")) for mark in read_jsonl(path)]
+    return marks(out, MISSING)
 
 
 def _take_up_missing(books, out: Path) -> None:

@@ -158,9 +158,11 @@ def judge(p, paths: pd.DataFrame, ask) -> tuple[pd.DataFrame, pd.DataFrame, list
 
     `p` holds judge, judging (max_tokens, retries_on_invalid, class_size_limits), seed. The second frame has
     one row a distinct path and triple: path, triple, head, relation, tail, factual, size, specificity. A
-    judgement that is void leaves the path's scores missing, and the path counts for nothing.
+    judgement that is void leaves the path's scores missing, and the path counts for nothing. Of an answer with more
+    than `judging: most_paths` valid paths the later ones are left out.
     """
-    distinct = list(dict.fromkeys(path for path, valid in zip(paths["triples"], paths["valid"]) if valid))
+    paths = _first_valid(paths, p.judging.get("most_paths"))
+    distinct = _distinct(paths)
     requests = judge_requests(enumerate(distinct), p.judge, max_tokens=p.judging["max_tokens"], seed=p.seed)
     groups, found, reports = {}, {}, []
     for request in requests:  # how many judgements are asked for is part of what makes a reply valid
@@ -267,8 +269,9 @@ def planned(p, out) -> dict:
     ]
     written = _written(out, set(expected))
     answered = set(zip(written["source"], written["query"]))
-    paths = list(dict.fromkeys(path for path, valid in zip(written["triples"], written["valid"]) if valid))
-    unwritten = sum(key not in answered for key in expected) * PATHS_EXPECTED
+    most = p.judging.get("most_paths")
+    paths = _distinct(_first_valid(written, most))
+    unwritten = sum(key not in answered for key in expected) * min(PATHS_EXPECTED, most or PATHS_EXPECTED)
     for number, (first, *rest) in enumerate(islice(cycle(lines.values()), unwritten)):
         paths.append(((f"stand-in {number}", *first[1:]), *rest))
     traces = {
@@ -285,6 +288,20 @@ def planned(p, out) -> dict:
         "baselines": baseline_requests(p.subjects, seed=p.seed, n_aut=p.n_aut, n_dat=p.n_dat),
     }
     return {stage: requests for stage, requests in stages.items() if requests}
+
+
+def _first_valid(paths: pd.DataFrame, most) -> pd.DataFrame:
+    """Paths without the valid ones that are not among the first `most` of their answer (None: all)."""
+    if most is None or paths.empty:
+        return paths
+    valid = paths["valid"].astype(bool)
+    place = paths[valid].groupby(["source", "query"], sort=False).cumcount()
+    return paths.drop(index=place.index[place >= most]).reset_index(drop=True)
+
+
+def _distinct(paths: pd.DataFrame) -> list:
+    """The distinct valid paths of a table, in order."""
+    return list(dict.fromkeys(path for path, valid in zip(paths["triples"], paths["valid"]) if valid))
 
 
 def _written(out, expected: set) -> pd.DataFrame:

@@ -350,9 +350,9 @@ def archetype_scores(game: Game, council=None, anchor: int | None = None) -> np.
 
 def band_separation(means: pd.Series, leading: int = 8) -> float:
     """The gap between the lowest of the leading models and the highest of the others, in standard deviations
-    of the means (section 4.1). Raises MetanymError where one of the two bands would be empty."""
+    of the means (section 4.1); NaN where one of the two bands is empty."""
     if not 0 < leading < len(means):
-        raise MetanymError(f"{leading} leading models of {len(means)} leave no second band")
+        return np.nan
     ordered = means.sort_values(ascending=False).to_numpy()
     return float((ordered[leading - 1] - ordered[leading]) / ordered.std(ddof=1))
 

@@ -12,6 +12,7 @@ import pandas as pd
 
 from compendium.asking.study import simulator
 from compendium.frame.files import read_utf8, sha256, write_csv_atomic
+from compendium.frame.folding import Folded
 from compendium.frame.params import check_source
 from compendium.frame.paths import DATA, ROOT, from_root, shown
 from compendium.studies.stories import data as stories
@@ -36,7 +37,7 @@ def collect(
     if sheet:
         return Stage(stories.ratings_frame(_sheet(from_root(sheet)), texts))
     if source == "endpoint":
-        raise StoriesError(
+        raise Folded(
             "no ratings yet: collect them with `python -m compendium.studies.stories.survey serve "
             "--texts …/stories/texts.jsonl`, "
             "export the sheet, and name it in params/live.yaml (stories: {ratings_sheet: …})"

@@ -10,6 +10,7 @@ import pandas as pd
 from compendium.asking.request import Request
 from compendium.asking.scores import score_from_reply
 from compendium.asking.study import ask_all, simulator
+from compendium.frame.archive import ArchiveError
 from compendium.frame.files import read_utf8, read_yaml
 from compendium.frame.params import check_source
 from compendium.frame.paths import DATA, from_root
@@ -70,6 +71,8 @@ def generate(p, *, source: str, profile: str, out, mirror: str = "") -> Stage:
             if reply.void_reason is None and reply.text.strip()
         ]
     table = pd.DataFrame(rows, columns=stories.TEXTS).sort_values(["story", "language"], ignore_index=True)
+    again = table.duplicated(["language", "text"])  # a model that answers every prompt alike wrote one story
+    table = table[~table["story"].isin(table.loc[again, "story"])].reset_index(drop=True)
     return Stage(stories.check_texts(table, [HUMAN, *p.authors]), report)
 
 
@@ -214,7 +217,13 @@ def _plan(p, source, mirror) -> tuple[list[dict], dict]:
             {"story": number, "author": author, "prompt": writing_prompt(number - 1)}
             for number, author in enumerate(authors, 1)
         ], {}
-    known = stories.english(stories.load_archive(mirror).texts)
+    try:
+        known = stories.english(stories.load_archive(mirror).texts)
+    except ArchiveError as error:  # nobody's stories then, and our own prompts
+        print(f"WARNING: without the archive there are no stories by people: {error}")
+        writing_prompt = simulator("stories").writing_prompt
+        asked = [writing_prompt(number) for number in range(len(p.authors) * p.n_per_author)]
+        known = pd.DataFrame({"author": "", "prompt": asked, "text": ""})
     people = known[known["author"] == HUMAN].head(p.n_human)
     if p.prompts_file:
         content = read_utf8(from_root(p.prompts_file), StoriesError, "writing prompts, one a line")
@@ -226,6 +235,7 @@ def _plan(p, source, mirror) -> tuple[list[dict], dict]:
         raise StoriesError(
             f"{needed} writing prompts are needed, {p.prompts_file or 'the archive'} has {len(asked)}"
         )
+    authors = authors[p.n_human - len(people) :]
     lines = [*people["prompt"], *asked[:needed]]
     plan = [
         {"story": number, "author": author, "prompt": line}

@@ -126,6 +126,17 @@ def judge(replies: pd.DataFrame, *, trust: bool = False) -> tuple[pd.DataFrame, 
     return table[LANES], documents
 
 
+def unusable(candidates: pd.DataFrame) -> dict:
+    """{model: why} of the models none of whose candidates (LANES) runs and passes the contract."""
+    found = {}
+    for model, mine in candidates.groupby("model", sort=False):
+        if not mine["contract"].any():
+            found[model] = (
+                f"none of {len(mine)} candidates runs; the first ({mine['id'].iloc[0]}): {mine['problem'].iloc[0]}"
+            )
+    return found
+
+
 def flags(
     candidates: pd.DataFrame, documents: dict, ask, *, judge: str, seed: int
 ) -> tuple[pd.DataFrame, object]:

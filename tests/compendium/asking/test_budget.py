@@ -39,7 +39,9 @@ def test_an_estimate_by_stage_and_model():
         "judge": [asked(9), asked(1, model="free", max_tokens=None)],
     }
     prices = {**PRICES, "free": {"input": 0.0, "output": 0.0}}
-    frame = estimate(stages, prices, expected_tokens={"m": 50, "free": 20})
+    frame = estimate(
+        stages, prices, expected_tokens={("generate", "m"): 50, ("judge", "m"): 50, ("judge", "free"): 20}
+    )
     assert list(frame.index) == [("generate", "m"), ("judge", "m"), ("judge", "free"), ("total", "")]
     prompt = 4 + 100  # four bytes a token
     assert frame.loc[("generate", "m")].to_dict() == pytest.approx(
@@ -52,7 +54,9 @@ def test_an_estimate_by_stage_and_model():
         }
     )
     # more than `max_tokens` is never expected of a reply
-    longer = estimate(stages, prices, expected_tokens={"m": 1000, "free": 20}).loc[("generate", "m")]
+    longer = estimate(
+        stages, prices, expected_tokens={("generate", "m"): 1000, ("judge", "m"): 50, ("judge", "free"): 20}
+    ).loc[("generate", "m")]
     assert longer["completion_tokens"] == 300 and longer["cost"] == longer["most"]
     assert frame.loc[("total", ""), "calls"] == 5
     assert math.isnan(frame.loc[("total", ""), "most"]) and frame.loc[("total", ""), "cost"] > 0

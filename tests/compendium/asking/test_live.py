@@ -9,6 +9,7 @@ from compendium.asking.live import check_live, estimate_study, live_studies, mai
 from compendium.asking.sources import budget_for, live_endpoint
 from compendium.frame import params
 from compendium.frame.params import ParamsError, check_source
+from compendium.frame.paths import STUDIES
 from compendium.studies.alienbench import stages as alienbench_stages
 from compendium.studies.create import stages as create_stages
 from compendium.studies.create.tables import to_csv_frame
@@ -44,6 +45,39 @@ def test_a_smaller_study_costs_less(profile, tmp_path):
         estimate_study("alienbench", smoke=True, out=tmp_path).loc[("total", ""), "cost"]
         < estimate_study("alienbench", out=tmp_path).loc[("total", ""), "cost"] / 5
     )
+
+
+@pytest.mark.parametrize("study", STUDIES[:5])
+def test_a_small_live_run_of_every_study_is_small(profile, tmp_path, monkeypatch, study):
+    """Under 150 calls and under a dollar at the prices that are shipped."""
+    monkeypatch.setenv("COMPENDIUM_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("COMPENDIUM_REMOTE", "http://127.0.0.1:9")  # no archive is needed
+    total = estimate_study(study, smoke=True, out=tmp_path).loc[("total", "")]
+    assert 0 < total["calls"] < 150
+    assert 0 < total["cost"] < 1
+
+
+def test_tokens_are_expected_by_model_then_by_stage(profile, tmp_path):
+    def tokens(stage, model):
+        row = estimate_study("alienbench", smoke=True, out=tmp_path).loc[(stage, model)]
+        return row["completion_tokens"] / row["calls"]
+
+    assert tokens("judging", "openai/gpt-5.4") == 300
+    text = profile.read_text()
+    profile.write_text(text.replace("default: 1000", "default: 1000\n  openai/gpt-5.4: 77"))
+    assert tokens("judging", "openai/gpt-5.4") == 77
+    assert tokens("judging", "google/gemini-3.1-pro-preview") == 300
+
+
+def test_the_estimate_refuses_what_the_run_would(profile, capsys, monkeypatch):
+    monkeypatch.delenv("OPENROUTER_API_KEY")
+    assert main(["--study", "alienbench", "--smoke", "1"]) == 2
+    shown = capsys.readouterr().out
+    assert "would be refused: the environment variable OPENROUTER_API_KEY is not set" in shown
+    monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
+    monkeypatch.setattr(live, "checked_books", lambda *_: params.study_params("nonsense"))
+    assert main(["--study", "alienbench", "--smoke", "1"]) == 2
+    assert "would be refused: study 'nonsense' is not one of" in capsys.readouterr().out
 
 
 def test_no_live_run_without_a_key(profile, tmp_path, monkeypatch):
@@ -211,7 +245,7 @@ def test_models_without_a_price_of_their_own_get_the_default(profile):
 
 
 def test_the_estimate_of_a_second_turn_counts_the_first(tmp_path):
-    p = SimpleNamespace(**params.study_params("create", "live", smoke=True))
+    p = SimpleNamespace(**params.study_params("create", "live"))
     second = create_stages.planned(p, tmp_path)["iterating"]
     assert second
     assert all(len(request.messages[1]["content"]) > 100 for request in second)

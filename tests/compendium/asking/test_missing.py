@@ -93,3 +93,15 @@ def test_all_void_stops_before_the_next_stage_and_shows_the_first_reply(server, 
 
 def test_a_few_void_replies_of_a_weak_model_stop_nothing(server, tmp_path):
     assert ask(tmp_path, parse=json.loads, count=4).total("void") == 4
+
+
+def test_a_model_of_which_nothing_can_be_used_is_marked_with_its_first_reply(server, tmp_path):
+    ask(tmp_path, parse=json.loads, count=4)
+    rows = read_jsonl(next((tmp_path / "void").iterdir()))
+    assert [row["model"] for row in rows] == ["lab/model-0", "lab/model-1"]
+    assert rows[0]["why"].startswith(
+        "lab/model-0 gave nothing usable in judging: 2 of 2 replies void, the first ("
+    )
+    assert rows[0]["why"].endswith(": 'fine'")
+    ask(tmp_path, count=4)
+    assert list((tmp_path / "void").iterdir()) == []
