@@ -9,9 +9,10 @@ import matplotlib.pyplot as plt
 import pytest
 
 from compendium.frame.paths import IDEAS
+from tests.pictures import faint, overlapping
 
 PATHS = sorted(IDEAS.glob("*.ipynb"))
-WORDS, CELLS, LINES = 300, 8, 5
+WORDS, CELLS, LINES, WIDTH = 300, 8, 5, 92
 
 
 def load(path):
@@ -40,7 +41,7 @@ def test_a_page_is_short_and_its_rule_in_sight(book):
     assert len(prose.split()) <= WORDS and len(cells(book, "code")) <= CELLS
     for cell in cells(book, "code"):
         lines = [line for line in text(cell).splitlines() if line.strip()]
-        assert len(lines) <= LINES or folded(cell), f"{cell['id']}: {len(lines)} lines, not folded"
+        assert folded(cell) or len(lines) <= LINES and max(map(len, lines)) <= WIDTH, cell["id"]
 
 
 def test_a_page_shows_a_picture_before_a_formula_and_calls_what_the_studies_call(book):
@@ -59,21 +60,42 @@ def test_a_page_shows_a_picture_before_a_formula_and_calls_what_the_studies_call
     assert "## By hand" in prose and "## What it does not mean" in prose and "## Exercise" in prose
 
 
-def test_a_solution_is_what_python_says(book, monkeypatch):
-    """Its `>>>` lines run where the page's own cells have run."""
+@pytest.fixture(params=PATHS, ids=lambda path: path.stem)
+def ran(request, monkeypatch):
+    """(the page, the names that its cells leave, its pictures): its code run here."""
     monkeypatch.setattr(plt, "show", lambda *args, **kwargs: None)
-    names = {}
-    try:
-        for cell in cells(book, "code"):
-            exec(compile(text(cell), cell["id"], "exec"), names)
-    finally:
-        plt.close("all")
-        matplotlib.rcdefaults()
+    book, names = load(request.param), {}
+    plt.close("all")
+    for cell in cells(book, "code"):
+        exec(compile(text(cell), cell["id"], "exec"), names)
+    yield book, names, [plt.figure(number) for number in plt.get_fignums()]
+    plt.close("all")
+    matplotlib.rcdefaults()
+
+
+def test_a_solution_is_what_python_says(ran):
+    """Its `>>>` lines run where the page's own cells have run."""
+    book, names, _ = ran
     solution = text(cells(book, "markdown")[-1])
     said = doctest.DocTestParser().get_doctest(solution.replace("```", ""), names, "solution", None, 0)
     assert said.examples, "a solution shows a line of Python and what it gives"
     told = []
     assert doctest.DocTestRunner(verbose=False).run(said, out=told.append).failed == 0, "".join(told)
+
+
+def test_no_words_of_a_picture_lie_on_others_or_are_faint(ran):
+    for figure in ran[2]:
+        assert overlapping(figure) == [] and faint(figure) == []
+
+
+def test_overlapping_and_faint_words_are_found():
+    figure, axis = plt.subplots()
+    axis.text(0.5, 0.5, "one")
+    axis.text(0.52, 0.51, "two", color="#B9C0C8")
+    axis.text(0.8, 0.8, "three")
+    found = overlapping(figure), faint(figure)
+    plt.close(figure)
+    assert found == ([("one", "two")], ["two"])
 
 
 def test_each_page_has_its_place():
