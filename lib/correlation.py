@@ -3,7 +3,7 @@ noise hides.
 
 Sources: Spearman (1904) for rho and for disattenuation; Kendall (1945) for tau-b; Holm (1979); Benjamini and
 Hochberg (1995); Shrout and Fleiss (1979), case 1, with Donner's (1986) mean group size for the reliability of
-a mean of ratings.
+a mean of ratings; Fisher (1921) for the interval of r.
 """
 
 import math
@@ -19,6 +19,8 @@ from lib.ranks import bonferroni, checked_p, holm, kendall_tau_b, spearman
 from lib.resampling import bootstrap_weights, percentile_interval
 
 RELIABILITY_FLOOR = 0.2  # below it a correlation cannot be freed of noise
+NO_RELIABILITY = 1e-6  # below it a reliability is a rounding error
+SLACK = 1e-9  # a whole number missed by a rounding error is that number
 EXACT_UNITS = 8  # up to so many units the p of rho is that of all their orders
 METHODS = ("spearman", "kendall")
 ADJUSTMENTS = ("none", "bonferroni", "holm", "fdr_bh")
@@ -218,6 +220,42 @@ def disattenuated(coefficient, first_reliability=1.0, second_reliability=1.0):
     first, second = np.asarray(first_reliability, dtype=float), np.asarray(second_reliability, dtype=float)
     known = (first >= RELIABILITY_FLOOR) & (second >= RELIABILITY_FLOOR)
     return coefficient / np.sqrt(np.where(known, first * second, np.nan))
+
+
+def spearman_brown(single, k):
+    """The reliability of a mean of k ratings, from that of a single one: k r / (1 + (k - 1) r) (Spearman 1910, Brown
+    1910). k may be a fraction: 1 / k takes the step back. Works on numbers, arrays and frames.
+
+    >>> round(spearman_brown(0.62, 2), 3), round(spearman_brown(0.7654, 1 / 2), 2)
+    (0.765, 0.62)
+    """
+    return k * single / (1 + (k - 1) * single)
+
+
+def ratings_needed(single, wanted: float = 0.8):
+    """How many ratings a unit's mean needs for a reliability of `wanted`: Spearman and Brown's rule solved for k, a whole
+    number; NaN where a single rating has none. Works on numbers, arrays and frames.
+
+    >>> float(ratings_needed(0.25))
+    12.0
+    """
+    known = np.where(np.asarray(single, dtype=float) > NO_RELIABILITY, single, np.nan)
+    return np.ceil(wanted / (1 - wanted) * (1 - known) / known - SLACK)
+
+
+def fisher_interval(r, n: int, confidence: float = 0.95) -> tuple:
+    """(lo, hi) of Pearson's r of n pairs by Fisher's z: tanh(atanh r -+ z / sqrt(n - 3)), r a number or an array.
+
+    Made for the bivariate normal distribution. Raises ValueError for fewer than four pairs.
+
+    >>> [float(round(bound, 2)) for bound in fisher_interval(0.98, 12)]
+    [0.93, 0.99]
+    """
+    if n < 4:
+        raise ValueError(f"Fisher's z needs at least four pairs, not {n}")
+    half = stats.norm.ppf((1 + confidence) / 2) / np.sqrt(n - 3)
+    z = np.arctanh(np.clip(r, -1 + 1e-15, 1 - 1e-15))
+    return np.tanh(z - half), np.tanh(z + half)
 
 
 def ceiling(reliability) -> float | np.ndarray:

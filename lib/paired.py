@@ -12,7 +12,7 @@ import numpy as np
 
 from lib.means import FEW, mean_interval
 from lib.numeric import TIE_RTOL, check_replicates, chunk_sizes, floats, near
-from lib.resampling import bootstrap_weights, percentile_interval
+from lib.resampling import bootstrap_weights, percentile_interval, tail_p
 
 EXACT_FLIPS = 14  # up to so many units all flips are counted
 
@@ -105,7 +105,6 @@ def _by_resampling(estimate, totals, sizes, B, rng, confidence) -> PairedResult:
         weights = bootstrap_weights(len(totals), rows, rng)
         parts.append(np.add.reduce(weights * residuals, axis=1) / (weights @ sizes))
     means = estimate + np.concatenate(parts)
-    beyond = min((means <= slack).sum(), (means >= -slack).sum())
-    p = float(min(1.0, 2 * (1 + beyond) / (B + 1)))
+    p = float(tail_p((means <= slack).sum(), (means >= -slack).sum(), B))
     interval = percentile_interval(estimate, means, confidence)
     return PairedResult(*map(float, interval), p, f"bootstrap, {B} resamples")

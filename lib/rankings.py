@@ -14,7 +14,7 @@ from lib import spectral
 from lib.numeric import average_ranks, check_replicates, floats, near
 from lib.paired import paired_difference
 from lib.ranks import holm, ranks
-from lib.resampling import bootstrap_weights, percentile_interval
+from lib.resampling import bootstrap_weights, percentile_interval, tail_p
 
 
 def mean_replicates(scores, *, paired: bool, B: int, rng: np.random.Generator, strata=None) -> np.ndarray:
@@ -84,7 +84,7 @@ def pair_p(replicates) -> np.ndarray:
     tied = near(first, second)
     below, above = ((first < second) | tied).sum(axis=0), ((first > second) | tied).sum(axis=0)
     defined = (~np.isnan(first - second)).sum(axis=0)
-    p = np.minimum(1.0, 2 * (1 + np.minimum(below, above)) / (defined + 1))
+    p = tail_p(below, above, defined)
     np.fill_diagonal(p, np.nan)
     return p
 

@@ -125,6 +125,16 @@ def bootstrap(
     return _bca_interval(estimate, replicates, _jackknife(evaluate, n_draws, values.size), confidence)
 
 
+def tail_p(below, above, B):
+    """Two-sided p of a difference from how many of its B replicates lie at or below and at or above 0: twice the smaller
+    tail, each (1 + count) / (B + 1), at most 1. Numbers or arrays.
+
+    >>> float(tail_p(0, 999, 999))
+    0.002
+    """
+    return np.minimum(1.0, 2 * (1 + np.minimum(below, above)) / (np.asarray(B) + 1))
+
+
 def permutation_null(statistic: Callable, first, second, *, B: int, rng: np.random.Generator) -> np.ndarray:
     """null[B]: the statistic when the units of `second` are permuted against those of `first`.
 

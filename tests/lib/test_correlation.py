@@ -18,10 +18,13 @@ from lib.correlation import (
     correlate,
     correlation_matrix,
     disattenuated,
+    fisher_interval,
     marks,
     off_diagonal,
     rater_reliability,
+    ratings_needed,
     reliability_interval,
+    spearman_brown,
 )
 
 
@@ -185,3 +188,24 @@ def test_reliability_leaves_out_what_is_missing():
     assert rater_reliability([[1, 2], [4, 5, np.nan, 4], [3, np.nan], [2, 2], [np.nan]]) == whole
     with_na = [pd.array([1, 2], dtype="Int64"), pd.array([4, 5, None, 4], dtype="Int64"), [2, 2]]
     assert rater_reliability(with_na) == whole
+
+
+def test_spearman_browns_rule_and_its_inverse():
+    """Lord and Novick (1968), section 5.10: doubling a test of reliability .6 gives .75."""
+    assert spearman_brown(0.6, 2) == pytest.approx(0.75) and spearman_brown(0.75, 1 / 2) == pytest.approx(0.6)
+    frame = pd.DataFrame({"r": [0.2, 0.5]})
+    assert spearman_brown(frame, 4)["r"].tolist() == pytest.approx([0.5, 0.8])
+    needed = ratings_needed([0.5, 0.25, 0.26, 0.0, 1.0, np.nan])
+    assert needed[:3].tolist() == [4, 12, 12] and needed[4] == 0 and np.isnan(needed[[3, 5]]).all()
+    for single, count in zip((0.5, 0.25, 0.26), needed):
+        assert spearman_brown(single, count) >= 0.8 - 1e-9 > spearman_brown(single, count - 1)
+
+
+def test_fishers_interval_is_scipys():
+    draws = np.random.default_rng(5)
+    x, y = draws.normal(size=(2, 15))
+    found = stats.pearsonr(x, y)
+    assert fisher_interval(found.statistic, 15) == pytest.approx(tuple(found.confidence_interval()))
+    assert fisher_interval(np.array([1.0, -1.0]), 5)[0] == pytest.approx([1, -1])
+    with pytest.raises(ValueError, match="at least four"):
+        fisher_interval(0.5, 3)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from compendium.studies.create.data import half_width
 from lib.agreement import krippendorff_alpha_interval
 from lib.calibration import coverage, coverage_table, normal_rule, rejections, rounded_moments
 from lib.means import mean_interval
@@ -91,7 +92,7 @@ def projected_coverage(
     mean = np.array(
         [draw_utilities(world, models=1, queries=board, studies=1, rng=rng).mean() for _ in range(studies)]
     )
-    reach = 1.959964 * cv * mean / np.sqrt(board)
+    reach = half_width(mean, cv, board)
     return coverage_table(
         {f"leaderboard mean, projected to {board}": coverage(mean, mean - reach, mean + reach, 1.0)}
     )

@@ -165,4 +165,9 @@ def projected_half_width(mean, by_query: pd.DataFrame, n: int):
     spread = by_query.groupby(level="source").agg(["mean", "std"])
     spread = spread.droplevel(0, axis=1) if spread.columns.nlevels > 1 else spread
     cv = float(np.sqrt(((spread["std"] / spread["mean"]) ** 2).mean()))
-    return 1.959964 * cv * np.asarray(mean, dtype=float) / np.sqrt(n), cv
+    return half_width(mean, cv, n), cv
+
+
+def half_width(mean, cv, n: int):
+    """Half the width of a 95 % interval of a mean over n queries with coefficient of variation cv: 1.96 · cv · mean / √n."""
+    return 1.959964 * cv * np.asarray(mean, dtype=float) / np.sqrt(n)

@@ -16,6 +16,7 @@ from compendium.frame.files import atomic_write, read_bytes
 from lib.embedding import embed
 from lib.means import mean_interval
 from lib.paired import paired_difference
+from lib.ranks import bonferroni
 from lib.utility import (
     CUTOFF,
     PATIENCE,
@@ -260,7 +261,7 @@ def pairwise_differences(by_query: pd.Series, B: int, rng: np.random.Generator) 
 
     by_query : utility indexed by (source, query). Returns a frame indexed `a|b` with difference (b − a), lo,
         hi, p, test (how p was found),
-    p_bonferroni (× the number of pairs, at most 1) and n (shared queries).
+    p_bonferroni (times the number of pairs that were tested, at most 1) and n (shared queries).
     """
     wide = by_query.unstack("source")[by_query.index.get_level_values("source").unique()]
     pairs = list(combinations(wide.columns, 2))
@@ -268,13 +269,13 @@ def pairwise_differences(by_query: pd.Series, B: int, rng: np.random.Generator) 
     for first, second in pairs:
         both = wide[[first, second]].dropna()
         if both.empty:
-            rows[f"{first}|{second}"] = (np.nan, np.nan, np.nan, np.nan, "none: no shared query", np.nan, 0)
+            rows[f"{first}|{second}"] = (np.nan, np.nan, np.nan, np.nan, "none: no shared query", 0)
             continue
         found = paired_difference(both[first].to_numpy(), both[second].to_numpy(), B=B, rng=rng)
-        rows[f"{first}|{second}"] = (*found, np.minimum(1.0, found.p * len(pairs)), len(both))
-    return pd.DataFrame.from_dict(
-        rows, orient="index", columns=["difference", "lo", "hi", "p", "test", "p_bonferroni", "n"]
-    )
+        rows[f"{first}|{second}"] = (*found, len(both))
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=["difference", "lo", "hi", "p", "test", "n"])
+    table.insert(5, "p_bonferroni", bonferroni(table["p"]))
+    return table
 
 
 def order_gap(sets: PathSets, patience: float, limit: int, depth: int = 2, delay: int = 1) -> pd.DataFrame:

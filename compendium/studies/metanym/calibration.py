@@ -13,6 +13,7 @@ from compendium.studies.metanym import external
 from compendium.studies.metanym.components import AtomTable, apart_weights, joint_replicates
 from compendium.studies.metanym.exam import LETTERS, key_balance
 from lib.calibration import Coverage, Size, coverage, coverage_table, rejections
+from lib.correlation import fisher_interval
 from lib.means import mean_interval
 from lib.proportions import wilson_interval
 from lib.rankings import rank_intervals
@@ -78,7 +79,7 @@ def correlation_coverage(rhos, *, models: int, studies: int, B: int, rng) -> pd.
         first, other = rng.standard_normal((2, studies, models))
         second = rho * first + np.sqrt(1 - rho**2) * other
         r = external.correlation(first, second)
-        lo, hi = external.fisher_interval(r, models)
+        lo, hi = fisher_interval(r, models)
         found[f"r = {rho:.2f}, Fisher"] = coverage(r, lo, hi, rho)
         bounds = np.array([external.bca_interval(*pair, B=B, rng=rng) for pair in zip(first, second)])
         found[f"r = {rho:.2f}, BCa"] = coverage(r, *bounds.T, rho)

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from compendium.studies.metanym.game import MetanymError
+from lib.correlation import fisher_interval
 from lib.ranks import spearman
 from lib.resampling import bootstrap, bootstrap_indices, percentile_interval
 from lib.rounding import Printed
@@ -45,15 +45,6 @@ def correlation(x, y, axis: int = -1):
     norm = np.sqrt((x * x).sum(axis=axis) * (y * y).sum(axis=axis))
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(norm > 1e-12, (x * y).sum(axis=axis) / norm, np.nan)[()]
-
-
-def fisher_interval(r, n: int, confidence: float = 0.95) -> tuple:
-    """(lo, hi) from Fisher's z: tanh(atanh r -+ z / sqrt(n - 3)). Raises MetanymError for n < 4."""
-    if n < 4:
-        raise MetanymError(f"Fisher's z needs at least four pairs, not {n}")
-    half = special.ndtri((1 + confidence) / 2) / np.sqrt(n - 3)
-    z = np.arctanh(np.clip(r, -1 + 1e-15, 1 - 1e-15))
-    return np.tanh(z - half), np.tanh(z + half)
 
 
 def bca_interval(x, y, *, B: int, rng: np.random.Generator, confidence: float = 0.95) -> tuple:

@@ -20,7 +20,6 @@ from compendium.studies.metanym.external import (
     bca_interval,
     composite,
     correlation,
-    fisher_interval,
     in_words,
     interval_replicates,
     ladder,
@@ -46,14 +45,6 @@ def test_correlations_agree_with_scipy():
     x, y = rng().normal(size=(2, 15))
     assert correlation(x, y) == pytest.approx(stats.pearsonr(x, y)[0])
     assert np.isnan(correlation([1, 1, 1], [1, 2, 3]))
-
-
-def test_fisher_interval_agrees_with_scipy():
-    x, y = rng().normal(size=(2, 15))
-    found = stats.pearsonr(x, y).confidence_interval()
-    np.testing.assert_allclose(fisher_interval(correlation(x, y), 15), found)
-    with pytest.raises(MetanymError, match="at least four"):
-        fisher_interval(0.5, 3)
 
 
 def test_bca_interval_agrees_with_scipy():
