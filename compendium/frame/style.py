@@ -159,3 +159,25 @@ def dot_interval(labels, estimates, lows, highs, *, xlabel: str, reference=None,
     axis.set_yticks(height, labels=labels)
     axis.set_xlabel(xlabel)
     return figure
+
+
+def coverage(table, *, promised: float = 0.95, slack: float = 0.015):
+    """Simulated coverage of 95 % intervals, one row each: columns coverage, lo, hi and says of `table`, as
+    `lib.calibration.coverage_table` makes it. Blue: kept; grey: too few studies to tell; orange: not kept."""
+    shade = {"kept": PALETTE[0], "unclear": MUTED}
+    figure = dot_interval(
+        table.index,
+        table["coverage"],
+        table["lo"],
+        table["hi"],
+        reference=promised,
+        colors=[shade.get(says, PALETTE[1]) for says in table["says"]],
+        xlabel="share of simulated studies whose 95% interval holds the truth",
+        size=(7.5, 0.26 * len(table) + 1.1),
+    )
+    axis = figure.axes[0]
+    axis.axvspan(promised - slack, promised + slack, color=PALETTE[0], alpha=0.08, linewidth=0)
+    for says, color in (*shade.items(), ("not kept", PALETTE[1])):
+        axis.plot([], [], "o-", color=color, label=says)
+    axis.legend(loc="lower left", fontsize=8)
+    return figure

@@ -4,6 +4,9 @@ import os
 import subprocess
 import sys
 
+import pandas as pd
+
+from compendium.frame import style
 from compendium.frame.paths import ROOT
 
 DRAW = """
@@ -32,3 +35,14 @@ def test_a_matplotlibrc_of_one_s_own_changes_no_byte(tmp_path):
         )
         pictures.append([path.read_bytes() for path in sorted((tmp_path / name).rglob("dots.*"))])
     assert len(pictures[0]) == 2 and pictures[0] == pictures[1]
+
+
+def test_coverage_tells_kept_from_not_kept_by_colour():
+    table = pd.DataFrame(
+        {"coverage": [0.95, 0.93, 0.8], "lo": 0.7, "hi": 1.0, "says": ["kept", "unclear", "too narrow"]},
+        index=list("abc"),
+    )
+    axis = style.coverage(table).axes[0]
+    dots = [line.get_color() for line in axis.lines if len(line.get_xdata()) == 1]
+    assert dots == [style.PALETTE[0], style.MUTED, style.PALETTE[1]]
+    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["kept", "unclear", "not kept"]
