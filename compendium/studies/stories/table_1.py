@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from compendium.studies.stories.data import DIMENSIONS, HUMAN, story_scores
+from compendium.studies.stories.data import DIMENSIONS, HIGHEST, HUMAN, LOWEST, story_scores
 from lib.ranks import mann_whitney
 
 HALF = ("human_texts", "human_texts_se", "ai_texts", "ai_texts_se", "p")
@@ -25,6 +25,19 @@ def half(scores: pd.DataFrame, human) -> pd.DataFrame:
         numbers = [value for group in groups for value in (group.mean(), stats.sem(group))]
         rows[name] = [*numbers, mann_whitney(*groups).p]
     return pd.DataFrame.from_dict(rows, orient="index", columns=list(HALF))
+
+
+def mean_of_all(value: float, seen: int, repetitions: int) -> dict:
+    """What a mean over `repetitions` may be when that over `seen` of them is `value`: {lo, hi}; {} where all were seen.
+
+    The rest of the repetitions may be any grade. A standard error printed over all of them narrows this little: it
+    bounds how the stories differ, and a constant added to each story's grades changes no difference.
+    """
+    rest = repetitions - seen
+    if rest <= 0:
+        return {}
+    ends = (("lo", LOWEST), ("hi", HIGHEST))
+    return {end: (seen * value + rest * grade) / repetitions for end, grade in ends}
 
 
 def variants(ratings: pd.DataFrame, snapshot: int) -> pd.DataFrame:

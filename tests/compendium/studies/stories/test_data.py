@@ -11,7 +11,7 @@ from scipy import stats
 
 from compendium.studies.stories import data as stories
 from compendium.studies.stories.data import DIMENSIONS, METRICS, SHEET, Stories, StoriesError
-from compendium.studies.stories.table_1 import half, matched, prefix_scan, variants
+from compendium.studies.stories.table_1 import half, matched, mean_of_all, prefix_scan, variants
 from lib.plane import principal_plane, spread
 
 ROWS = [
@@ -223,6 +223,11 @@ def test_half_of_table_1_by_hand():
     )
     assert (found["ai_texts"], found["ai_texts_se"]) == (3, 1)
     assert found["p"] == pytest.approx(stats.mannwhitneyu([3, 5, 3], [2, 4], method="asymptotic").pvalue)
+
+
+def test_a_mean_of_three_from_one_of_them():
+    assert mean_of_all(4.5, 1, 3) == {"lo": pytest.approx(6.5 / 3), "hi": pytest.approx(14.5 / 3)}
+    assert mean_of_all(4.5, 3, 3) == {}
 
 
 def test_search_finds_the_prefix_that_was_used():
