@@ -72,6 +72,7 @@ $(VENV)/.ready: pyproject.toml requirements.lock
 	  || $(PIP) install --quiet "torch>=2.2"
 	$(PIP) install --quiet --requirement requirements.lock
 	$(PIP) install --quiet --no-deps --editable .
+	@$(VENV)/bin/python -m compendium.frame.clean install
 	@touch $@
 
 # Ledgers hold replies that were paid for: those of the demo alone go, as its models are simulated.

@@ -6,6 +6,7 @@ is to be counted by kind and each try needs room below the ceilings.
 
 import asyncio
 import contextlib
+import dataclasses
 import email.utils
 import itertools
 import math
@@ -18,6 +19,8 @@ import openai
 
 from compendium.asking.account import Account
 from compendium.asking.answers import Answer, Fault, GaveUp, read_body
+from compendium.asking.connection import openai_client
+from compendium.asking.directory import PLAIN, from_stream
 from compendium.asking.endpoint import Endpoint
 from compendium.asking.errors import EndpointError
 from compendium.asking.names import same_model
@@ -27,7 +30,7 @@ WRONG_MODELS_IN_A_ROW = 20
 TIMEOUTS = 5  # of one request: each may be charged, and a reply that takes too long takes too long again
 _UNSUPPORTED = re.compile(
     r"unsupported|not (?:be )?(?:supported|permitted|allowed|accepted|recogni[sz]ed)|unknown|"
-    r"unrecogni[sz]ed|unexpected|extra|does(?: not|n't) (?:take|accept|support)|instead",
+    r"unrecogni[sz]ed|unexpected|extra|does(?: not|n't) (?:take|accept|support)|instead|only supports?",
     re.I,
 )
 
@@ -39,11 +42,12 @@ class _Adapted(Exception):
 class Client:
     """Asks one endpoint within one event loop; a stage makes one and closes it.
 
-    `record(*operations)` is the ledger's writer, awaited; `stage` names the stage in the ledger's faults.
+    `record(*operations)` is the ledger's writer, awaited; `stage` names the stage in the ledger's faults; `model(name)`
+    says how a model is to be asked (`compendium.asking.directory.Model`).
     """
 
-    def __init__(self, endpoint: Endpoint, account: Account, record, stage: str):
-        self.endpoint, self.account, self.stage = endpoint, account, stage
+    def __init__(self, endpoint: Endpoint, account: Account, record, stage: str, model=lambda name: PLAIN):
+        self.endpoint, self.account, self.stage, self.model = endpoint, account, stage, model
         self.faults = Counter()  # (model, kind) -> count, this run
         self.calls = Counter()  # model -> calls, this run
         self.adapted = set()  # (model, what was changed for it)
@@ -55,7 +59,7 @@ class Client:
         # each save a quarter of a call's time over one client with all of them.
         self._clients, self._turn = [], itertools.count()
         self._names = {}  # model -> its name for max_tokens
-        self._seedless = set()
+        self._seedless, self._streaming = set(), set()
         self._faults_in_a_row, self._wrong_in_a_row = Counter(), Counter()
         self._last_reply, self._last_fault = {}, {}  # model -> when, model -> the fault
         self._start = time.monotonic()
@@ -63,7 +67,7 @@ class Client:
     def _open(self):
         self._key = self.endpoint.key()
         count = math.isqrt(self.endpoint.concurrency)
-        self._clients = [_openai_client(self.endpoint, self._key) for _ in range(count)]
+        self._clients = [openai_client(self.endpoint, self._key) for _ in range(count)]
         self._unguard = self._key.guard_logs()
 
     async def close(self):
@@ -129,7 +133,11 @@ class Client:
                 cost = self.account.budget.cost(model, answer.prompt_tokens, answer.completion_tokens)
             spent = {"dollars": cost, "tokens": answer.prompt_tokens + answer.completion_tokens, "calls": 1}
             if not self._same(model, answer.model_resolved):
-                raise Fault("wrong model", f"answered as {answer.model_resolved}", charged=True, spent=spent)
+                wrong = Fault(
+                    "wrong model", f"answered as {answer.model_resolved}", charged=True, spent=spent
+                )
+                wrong.named = answer.model_resolved
+                raise wrong
         except Fault as fault:
             await self._settle(
                 model,
@@ -176,7 +184,7 @@ class Client:
                     cast_to=str,
                     options={"headers": {"x-stainless-retry-count": str(tries - 1)}},
                 )
-                return self._key.hide(text), body.get("seed")
+                return self._key.hide(from_stream(text)), body.get("seed")
         except (openai.APITimeoutError, TimeoutError):
             problem = Fault("timeout", f"no reply in {self.endpoint.timeout:g} s", charged=True)
         except openai.APIConnectionError as error:
@@ -191,15 +199,20 @@ class Client:
 
     def _body(self, request, attempt) -> dict:
         """The body as this model takes it."""
-        body = request.body(attempt)
+        how = self.model(request.model)
+        body = how.sent(request.body(attempt))
         if request.model in self._seedless:
             body.pop("seed", None)
+        if request.model in self._streaming:
+            body = dataclasses.replace(PLAIN, stream=True).sent(body)
         if "max_tokens" in body:
-            body[self._names.get(request.model, "max_tokens")] = body.pop("max_tokens")
+            usual = how.max_tokens_name or self.endpoint.max_tokens_name
+            body[self._names.get(request.model, usual)] = body.pop("max_tokens")
         return body
 
     def _quirk(self, model, error, sent):
-        """Learn from a 400 that names a field: the other name of `max_tokens`, or that seeds are not taken.
+        """Learn from a 400 that names a field: the other name of `max_tokens`, that seeds are not taken, that replies only
+        come as a stream.
 
         Only what leaves the meaning of the request as it is: a refused temperature is an error, not a quirk.
         Returns what was learnt, or None.
@@ -216,6 +229,10 @@ class Client:
             self._seedless.add(model)
             self.adapted.add((model, "takes no seed: replies cannot be repeated"))
             return "seed"
+        if "stream" not in sent and re.search(r"\bstream(?:ing)?\b", text):
+            self._streaming.add(model)
+            self.adapted.add((model, "replies come as a stream"))
+            return "stream"
         return None
 
     # what went wrong ---------------------------------------------------------------------------------------
@@ -253,8 +270,15 @@ class Client:
             return Fault(kind, f"{status} {text}", wait=wait, charged=billed)
         if re.search(r"\b(temperature|top_p)\b", text):
             return EndpointError(
-                f"{where} for {model}: it does not take these sampling parameters ({text}); set them "
-                "to null for this model in the study's params"
+                f"{where} for {model}: it does not take these sampling parameters ({text}); write in params/live.yaml: "
+                f"models: {{{model}: {{temperature: null}}}}"
+            )
+        if re.search(r"\bsystem\b", text, re.I) and re.search(
+            r"\b(role|instruction|prompt|message)", text, re.I
+        ):
+            return EndpointError(
+                f"{where} for {model}: it has no system role ({text}); write in params/live.yaml: "
+                f"models: {{{model}: {{system: false}}}}"
             )
         return GaveUp(f"refused with status {status}: {text}")
 
@@ -271,12 +295,13 @@ class Client:
         if fault.kind != "rate limited":  # an endpoint that limits the rate is serving
             self._faults_in_a_row[model] += 1
         self._wrong_in_a_row[model] += fault.kind == "wrong model"
-        if self._wrong_in_a_row[model] >= WRONG_MODELS_IN_A_ROW:
+        most = WRONG_MODELS_IN_A_ROW if self.endpoint.simulated or model in self._last_reply else 2
+        if self._wrong_in_a_row[model] >= most:
             self.stop(
                 EndpointError(
                     f"asked for {model!r}, {self.endpoint.base_url} {fault.detail}, "
-                    f"{self._wrong_in_a_row[model]} times with no other reply: if that is the model meant, "
-                    "list its name under the endpoint's `aliases`"
+                    f"{self._wrong_in_a_row[model]} times with no other reply: if that is the model meant, write in "
+                    f"params/live.yaml: models: {{{model}: {{aliases: [{fault.named}]}}}}"
                 )
             )
             raise self.stopping
@@ -295,10 +320,13 @@ class Client:
         raise self.stopping
 
     def _same(self, asked, answered) -> bool:
+        how = self.model(asked)
+        known = (*self.endpoint.aliases.get(asked, ()), *how.aliases)
         return (
             answered is None
-            or answered in self.endpoint.aliases.get(asked, ())
+            or answered in known
             or same_model(asked, answered)
+            or (how.name is not None and same_model(how.name, answered))
         )
 
     def _wait(self, fault, tries) -> float:
@@ -350,20 +378,3 @@ def _connection_fault(cause) -> Fault:
     if "incomplete" in text or "without sending complete" in text or name == "DecodingError":
         return Fault("truncated body", text, charged=True)
     return Fault("connection dropped", text or name, charged=True)
-
-
-def _openai_client(endpoint, key):
-    """The client, told everything: nothing but the key may come from the environment, and a proxy's address."""
-    endpoint.check_proxy()
-    # A proxy named in the environment has no business between this machine and itself. Redirects are not followed:
-    # they would hand prompt and key to another host.
-    http = openai.DefaultAsyncHttpxClient(trust_env=not endpoint.loopback, follow_redirects=False)
-    client = openai.AsyncOpenAI(
-        base_url=endpoint.base_url,
-        api_key=key.reveal(),
-        max_retries=0,
-        timeout=endpoint.timeout,
-        http_client=http,
-    )
-    client.organization = client.project = None  # read from variables that are meant for another provider
-    return client

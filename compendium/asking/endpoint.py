@@ -31,12 +31,17 @@ class Endpoint:
     concurrency : calls under way at once.
     timeout : seconds a call may take from first byte sent to last byte read.
     max_retries : further tries of a call that met a fault, before it is given up for this run.
-    backoff : seconds before the first retry, doubled each time; None: 0.5, and 0.02 on this machine.
+    backoff : seconds before the first retry, doubled each time; None: 0.5, and 0.02 of simulated models.
     longest_wait : seconds; the longest Retry-After that is waited for, and the cap of the backoff.
     patience : seconds without any reply after which an endpoint or model that only fails is given up; None:
-        120, and 5 on this machine.
+        120, and 5 of simulated models.
     same_as : other addresses of the same service, whose replies a ledger may hold beside this one's.
     aliases : {model asked: [names it may answer as]} beyond what `names.same_model` recognises.
+    max_tokens_name : the field of the body that bounds a reply.
+    prices : {"input", "output"} in dollars per million tokens of every model here; "listed": as its own /models says;
+        "unknown": none, and models without a price of their own are refused; None: the profile's (on this machine: 0).
+    simulated : whether our own simulated models answer (they need no patience, and move from port to port); None:
+        whether it is on this machine.
 
     Raises EndpointError for a URL or number that cannot be.
     """
@@ -51,8 +56,13 @@ class Endpoint:
     patience: float | None = None
     same_as: tuple = ()
     aliases: Mapping = field(default_factory=dict)
+    max_tokens_name: str = "max_tokens"
+    prices: Mapping | str | None = None
+    simulated: bool | None = None
 
     def __post_init__(self):
+        if isinstance(self.prices, str) and self.prices not in ("listed", "unknown"):
+            raise EndpointError("prices should be {input: …, output: …}, listed or unknown")
         # What stands in the wrong place may be a key: neither message says what it is.
         if self.key_env is not None and not _VARIABLE.fullmatch(str(self.key_env)):
             raise EndpointError(
@@ -69,6 +79,8 @@ class Endpoint:
                 "base_url should hold no user name, password or query: the key comes from the "
                 "environment variable that key_env names"
             )
+        if self.simulated is None:
+            object.__setattr__(self, "simulated", self.loopback)
         for name, least in (("concurrency", 1), ("max_retries", 0)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
@@ -88,7 +100,7 @@ class Endpoint:
 
     @property
     def loopback(self) -> bool:
-        """Whether it is on this machine: simulated models are, and no proxy or patience is needed."""
+        """Whether it is on this machine: no proxy is needed."""
         host = urlsplit(self.base_url).hostname
         try:
             return host == "localhost" or ipaddress.ip_address(host).is_loopback
@@ -98,17 +110,17 @@ class Endpoint:
     @property
     def first_backoff(self) -> float:
         """Seconds before the first retry."""
-        return self.backoff if self.backoff is not None else (0.02 if self.loopback else 0.5)
+        return self.backoff if self.backoff is not None else (0.02 if self.simulated else 0.5)
 
     @property
     def longest_backoff(self) -> float:
         """Seconds before any retry whose wait the endpoint does not set."""
-        return min(self.longest_wait, 0.5 if self.loopback else 30.0)
+        return min(self.longest_wait, 0.5 if self.simulated else 30.0)
 
     @property
     def patience_s(self) -> float:
         """Seconds without any reply after which a model that only fails is given up."""
-        return self.patience if self.patience is not None else (5.0 if self.loopback else 120.0)
+        return self.patience if self.patience is not None else (5.0 if self.simulated else 120.0)
 
     def check_proxy(self) -> None:
         """Raises EndpointError for a proxy in the environment that the client cannot speak to, naming the variable."""

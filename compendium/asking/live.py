@@ -18,7 +18,7 @@ from compendium.asking.account import spent_on
 from compendium.asking.budget import check_estimate, estimate
 from compendium.asking.errors import BudgetError
 from compendium.asking.ledger import Ledger
-from compendium.asking.sources import account_path, budget_for, ledgers_only, live_endpoint
+from compendium.asking.sources import account_path, budget_for, ledgers_only, live_directory, price_of
 from compendium.frame.chain import notebooks
 from compendium.frame.params import ParamsError, is_small, profile_params, run_folder, study_params
 from compendium.frame.paths import ACROSS, STUDIES, from_root
@@ -36,7 +36,8 @@ def estimate_study(study: str, *, smoke: bool = False, out="build/live") -> pd.D
     planned = _planner(study)
     if planned is None:
         raise ParamsError(f"study {study} has no live stages")
-    stages = planned(params, from_root(out))
+    where = live_directory(PROFILE)
+    stages = {stage: where.shaped(asked) for stage, asked in planned(params, from_root(out)).items()}
     models = {request.model for requests in stages.values() for request in requests}
     budget = budget_for(PROFILE, models)
     expected = profile_params(PROFILE).get("expected_tokens", {})
@@ -61,12 +62,13 @@ def check_live(study: str, *, smoke: bool = False, out="build/live") -> None:
     """
     if ledgers_only():
         return
-    endpoint = live_endpoint(PROFILE)
-    endpoint.key()
-    endpoint.check_proxy()
-    budget, total = budget_for(PROFILE, []), None
-    for name in live_studies(study):
-        frame = estimate_study(name, smoke=smoke, out=out)
+    where, budget, total = live_directory(PROFILE), budget_for(PROFILE, []), None
+    frames = [estimate_study(name, smoke=smoke, out=out) for name in live_studies(study)]
+    asked = {model for frame in frames for _, model in frame.index if model}
+    for endpoint in dict.fromkeys(where.model(model).endpoint for model in sorted(asked)):
+        where.endpoints[endpoint].key()
+        where.endpoints[endpoint].check_proxy()
+    for frame in frames:
         total = frame.loc[[("total", "")]] if total is None else total + frame.loc[[("total", "")]]
     if total is not None:
         check_estimate(total, budget, _spent(out))
@@ -117,6 +119,11 @@ def _show(study, smoke, out) -> None:
     counts = dict.fromkeys(("calls", "prompt_tokens", "completion_tokens"), "{:,.0f}".format)
     print(frame.to_string(float_format="{:,.2f}".format, formatters=counts), "\n")
     print("cost: dollars, with replies as long as expected; most: dollars, if every reply ran to its limit")
+    where = live_directory(PROFILE)
+    for model in sorted({model for _, model in frame.index if model}):
+        price, source = price_of(model, PROFILE)
+        each = f"${price['input']:g} in, ${price['output']:g} out" if price else "no price"
+        print(f"{model} at {where.endpoint(model).base_url}: {each} a million tokens ({source})")
     spent = _spent(out)
     ceiling = "none" if budget.dollars is None else f"${budget.dollars:,.2f}"
     print(

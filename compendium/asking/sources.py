@@ -5,14 +5,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from compendium.asking.budget import Budget
+from compendium.asking.directory import Directory, Model
 from compendium.asking.endpoint import Endpoint
 from compendium.asking.errors import BudgetError, EndpointError
+from compendium.asking.listing import listed
 from compendium.frame.params import LEDGERS_ONLY, ParamsError, check_source, profile_params
 from compendium.frame.paths import PARAMS, from_root, shown
 
 ACCOUNTS = "COMPENDIUM_ACCOUNTS"  # the folder of the accounts, where it is not the project's own
 URL_VARIABLE = "COMPENDIUM_BASE_URL"
 CEILINGS = ("dollars", "tokens", "calls", "per_model", "default_max_tokens")
+FREE = {"input": 0.0, "output": 0.0}
 NO_CEILING = "none"  # what `budget: dollars:` says where a live run shall have no ceiling in dollars
 
 
@@ -23,7 +26,7 @@ def ledgers_only() -> bool:
 
 @contextmanager
 def endpoint_for(source: str, study: str, profile: str):
-    """Yield the `Endpoint` that answers for `study`: a simulator of its own, or that of params/<profile>.yaml.
+    """Yield what answers for `study`: an `Endpoint` of simulated models, or the `Directory` of params/<profile>.yaml.
 
     Raises ParamsError where the profile names none.
     """
@@ -33,29 +36,45 @@ def endpoint_for(source: str, study: str, profile: str):
         with serve((study,)) as server:
             yield Endpoint(server.base_url, key_env=None, concurrency=32)
     else:
-        yield live_endpoint(profile)
+        yield live_directory(profile)
 
 
-def live_endpoint(profile: str) -> Endpoint:
-    """The endpoint of params/<profile>.yaml; COMPENDIUM_BASE_URL, where set, takes the place of its base_url.
+def live_directory(profile: str) -> Directory:
+    """The endpoints of params/<profile>.yaml (`endpoint`, and by name `endpoints`), and how its `models` are asked.
 
-    Raises ParamsError for a missing section, an unknown key or a value that cannot be.
+    Where the variable COMPENDIUM_BASE_URL is set it takes the place of the base_url of `endpoint`. Raises ParamsError for a
+    missing section, an unknown key, a value that cannot be, and a model at an endpoint that is not there.
     """
-    settings = dict(profile_params(profile).get("endpoint", {}))
+    settings, file = profile_params(profile), shown(PARAMS / f"{profile}.yaml")
+    endpoints = {
+        name: _endpoint(given, f"{file}: endpoints: {name}")
+        for name, given in settings.get("endpoints", {}).items()
+    }
+    own = dict(settings.get("endpoint", {}))
     if os.environ.get(URL_VARIABLE):
-        settings["base_url"] = os.environ[URL_VARIABLE]
-    if not settings:
-        raise ParamsError(
-            f"{shown(PARAMS / f'{profile}.yaml')}: lacks the section `endpoint: {{base_url: …}}`"
-        )
-    file = shown(PARAMS / f"{profile}.yaml")
+        own["base_url"] = os.environ[URL_VARIABLE]
+    if not own and not endpoints:
+        raise ParamsError(f"{file}: lacks the section `endpoint: {{base_url: …}}`")
+    if own:
+        endpoints[""] = _endpoint(own, f"{file}: endpoint")
+    models = {name: Model(**(given or {})) for name, given in settings.get("models", {}).items()}
+    for name, model in models.items():
+        if model.endpoint not in endpoints:
+            there = ", ".join(filter(None, endpoints)) or "none"
+            raise ParamsError(
+                f"{file}: models: {name}: there is no endpoint `{model.endpoint}` under `endpoints` (there: {there})"
+            )
+    return Directory(endpoints, models)
+
+
+def _endpoint(settings, where: str) -> Endpoint:
     try:
-        return Endpoint(**settings)
+        return Endpoint(**{"simulated": False, **settings})
     except TypeError as error:
-        known = ", ".join(Endpoint.__dataclass_fields__)
-        raise ParamsError(f"{file}: endpoint: {error}; known keys: {known}") from None
+        known = ", ".join(name for name in Endpoint.__dataclass_fields__ if name != "simulated")
+        raise ParamsError(f"{where}: {error}; known keys: {known}") from None
     except EndpointError as error:
-        raise ParamsError(f"{file}: endpoint: {error}") from None
+        raise ParamsError(f"{where}: {error}") from None
 
 
 def account_path(profile: str) -> Path:
@@ -63,10 +82,42 @@ def account_path(profile: str) -> Path:
     return from_root(os.environ.get(ACCOUNTS) or "accounts") / f"{profile}.sqlite"
 
 
+def price_of(model: str, profile: str) -> tuple:
+    """(dollars per million tokens {"input", "output"} of a model or None, where they are from).
+
+    Its own under `prices`, else its endpoint's `prices` (`listed`: what that endpoint's /models says), else 0 on this
+    machine, else `prices: default`. Raises ParamsError where the price is `unknown` or is not listed.
+    """
+    settings, file = profile_params(profile), shown(PARAMS / f"{profile}.yaml")
+    prices, where = settings.get("prices", {}), live_directory(profile)
+    if where.model(model).endpoint not in where.endpoints:
+        raise ParamsError(f"{file}: {model} names no endpoint, and there is no section `endpoint`")
+    endpoint = where.endpoint(model)
+    if model in prices:
+        price, source = prices[model], f"{file}, prices"
+    elif endpoint.prices == "listed":
+        price, source = (
+            listed(endpoint).get(where.model(model).name or model, "unknown"),
+            "the endpoint's /models",
+        )
+    elif endpoint.prices is not None:
+        price, source = endpoint.prices, f"{file}, endpoints"
+    elif endpoint.loopback:
+        price, source = FREE, "on this machine"
+    else:
+        price, source = prices.get("default"), f"{file}, prices: default"
+    if price == "unknown":
+        raise ParamsError(
+            f"{file}: the price of {model} is unknown ({source}); write what it costs in dollars per million tokens: "
+            f"prices: {{{model}: {{input: …, output: …}}}}"
+        )
+    return price, source
+
+
 def budget_for(profile: str, models) -> Budget | None:
     """A live profile's ceilings and prices, counted on its one account; None for other profiles.
 
-    A model without a price of its own gets `prices: default`. Raises ParamsError for an unknown key, a price or
+    Prices are those of `price_of`. Raises ParamsError for an unknown key, a price or
     ceiling that is no number of at least 0, and a live profile without a ceiling in dollars: whoever wants none
     says so (`dollars: none`).
     """
@@ -83,10 +134,7 @@ def budget_for(profile: str, models) -> Budget | None:
         )
     if ceilings["dollars"] == NO_CEILING:
         ceilings["dollars"] = None
-    prices = dict(settings.get("prices", {}))
-    default = prices.get("default")
-    for model in models if default is not None else ():
-        prices.setdefault(model, default)
+    prices = {model: price for model in models if (price := price_of(model, profile)[0]) is not None}
     try:
         return Budget(**ceilings, prices=prices, account=account_path(profile))
     except BudgetError as error:

@@ -15,6 +15,7 @@ from tqdm import tqdm
 from compendium.asking.account import Account, account_of, spent_on
 from compendium.asking.answers import GaveUp
 from compendium.asking.budget import Budget, check_estimate, estimate
+from compendium.asking.directory import directory_of
 from compendium.asking.endpoint import Endpoint
 from compendium.asking.errors import BudgetError, EndpointError, LedgerError
 from compendium.asking.ledger import Ledger
@@ -44,8 +45,8 @@ def run_stage(
     Parameters
     ----------
     requests : `Request`s; a list, or an iterator (for very many: then replies carry no `request`).
-    endpoint, ledger : where to ask and where replies are kept. The ledger is held for writing meanwhile; one
-        that is open read-only serves a stage that it holds every reply of.
+    endpoint, ledger : where to ask (an `Endpoint`, or a `Directory` of some) and where replies are kept. The ledger is
+        held for writing meanwhile; one that is open read-only serves a stage that it holds every reply of.
     parse : text -> value or `Parsed`; a ValueError (`InvalidReply`) says that the reply is not what was asked
         for. None: any text that is not empty is valid.
     retries_on_invalid : how often an invalid reply is asked again before the request is void.
@@ -67,7 +68,8 @@ def run_stage(
     show = progress and sys.stderr is not None and sys.stderr.isatty()
     with contextlib.ExitStack() as held:
         if not ledger.readonly:
-            held.enter_context(ledger.writing("loopback" if endpoint.loopback else "remote"))
+            simulated = {one.simulated for one in directory_of(endpoint).endpoints.values()}
+            held.enter_context(ledger.writing("loopback" if simulated == {True} else "remote"))
         stage.bar = held.enter_context(
             tqdm(
                 total=stage.size,
@@ -97,7 +99,7 @@ class _Stage:
     def __init__(self, requests, endpoint, ledger, parse, retries, budget, label):
         if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
             raise ValueError(f"retries_on_invalid should be a whole number of at least 0, not {retries!r}")
-        self.endpoint, self.ledger, self.parse, self.budget = endpoint, ledger, parse, budget
+        self.where, self.ledger, self.parse, self.budget = directory_of(endpoint), ledger, parse, budget
         self.last_attempt = retries
         self.report = StageReport(label)
         self.bar = None
@@ -128,14 +130,14 @@ class _Stage:
     async def run(self):
         """Ask everything that is missing. The first error that stops the stage is raised after the calls
         under way have ended and what they brought is in the ledger."""
-        from compendium.asking.client import Client  # brings the openai package, which only a run needs
+        from compendium.asking.clients import Clients  # brings the openai package, which only a run needs
 
         start = time.monotonic()
         account = Account(self.budget, self.ledger)
         async with GroupWriter(self.ledger) as writer:
-            client = Client(self.endpoint, account, writer.write, self.report.label)
+            client = Clients(self.where, account, writer.write, self.report.label)
             try:
-                await asyncio.gather(*[self._work(client) for _ in range(self.endpoint.concurrency)])
+                await asyncio.gather(*[self._work(client) for _ in range(client.concurrency)])
             finally:
                 await client.close()
                 account.close()
@@ -262,8 +264,8 @@ class _Stage:
 
     def _check_service(self, model):
         """One look a model: simulated models move from port to port, and are no service."""
-        if model not in self._checked and not self.endpoint.loopback:
-            self.ledger.check_service(model, self.endpoint)
+        if model not in self._checked and not self.where.endpoint(model).simulated:
+            self.ledger.check_service(model, self.where.endpoint(model))
         self._checked.add(model)
 
     # counts ------------------------------------------------------------------------------------------------

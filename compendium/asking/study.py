@@ -7,6 +7,7 @@ import importlib
 from contextlib import contextmanager
 
 from compendium.asking import shards
+from compendium.asking.directory import directory_of
 from compendium.asking.ledger import Ledger
 from compendium.asking.missing import check_complete
 from compendium.asking.sources import budget_for, endpoint_for, ledgers_only
@@ -38,7 +39,8 @@ def asking(study: str, models, *, source: str, profile: str, out, ledger: str | 
         with Ledger(ledgers / f"{ledger or study}.sqlite", readonly=frozen, wait=WAIT) as kept:
 
             def ask(requests, label, **options):
-                result = run(requests, endpoint, kept, budget=budget, label=label, **options)
+                where = directory_of(endpoint)
+                result = run(where.shaped(requests), where, kept, budget=budget, label=label, **options)
                 if source == "endpoint":
                     check_complete(result, study, ledger or study, from_root(out))
                 return result

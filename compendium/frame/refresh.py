@@ -14,6 +14,7 @@ from nbclient.exceptions import CellExecutionError, DeadKernelError
 
 from compendium.frame import demo
 from compendium.frame.chain import NUMBERED
+from compendium.frame.clean import tidy
 from compendium.frame.files import write_text_atomic
 from compendium.frame.paths import IDEAS, NOTEBOOKS, ROOT, SPARE_HOME, check_place, shown
 from compendium.frame.system import use_writable_home
@@ -38,8 +39,7 @@ def refresh(path: Path) -> None:
         resources={"metadata": {"path": str(path.parent)}},
         record_timing=False,
     ).execute()
-    book.metadata["language_info"] = {"name": "python"}  # the version would differ from machine to machine
-    write_text_atomic(path, nbformat.writes(book) + "\n")
+    write_text_atomic(path, nbformat.writes(tidy(book)) + "\n")
 
 
 def main(names) -> int:

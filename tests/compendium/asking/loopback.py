@@ -36,7 +36,8 @@ class Loopback:
     """`answer(body, tries)` -> dict (status 200) or (status, headers, bytes or dict) or "drop" or "cut" or a
     float (seconds to wait before the reply of `echo`); `tries` counts how often the same body came before."""
 
-    def __init__(self, answer=echo):
+    def __init__(self, answer=echo, tls=None):
+        self.tls = tls
         self.answer, self.log, self.headers, self.most = answer, [], [], 0
         self._seen, self._now = Counter(), 0
         self._loop = asyncio.new_event_loop()
@@ -58,7 +59,7 @@ class Loopback:
 
     def _serve(self):
         asyncio.set_event_loop(self._loop)
-        server = self._loop.run_until_complete(asyncio.start_server(self._talk, "127.0.0.1", 0))
+        server = self._loop.run_until_complete(asyncio.start_server(self._talk, "127.0.0.1", 0, ssl=self.tls))
         self.port = server.sockets[0].getsockname()[1]
         self._ready.set()
         self._loop.run_forever()

@@ -6,7 +6,7 @@ import pytest
 from compendium.asking import live, sources
 from compendium.asking.errors import BudgetError, EndpointError
 from compendium.asking.live import check_live, estimate_study, live_studies, main
-from compendium.asking.sources import budget_for, live_endpoint
+from compendium.asking.sources import budget_for, live_directory
 from compendium.frame import params
 from compendium.frame.params import ParamsError, check_source
 from compendium.frame.paths import STUDIES
@@ -27,6 +27,8 @@ def profile(tmp_path, monkeypatch):
         monkeypatch.setattr(module, "PARAMS", tmp_path)
     monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
     monkeypatch.delenv(sources.URL_VARIABLE, raising=False)
+    monkeypatch.setenv(sources.ACCOUNTS, str(tmp_path / "accounts"))
+    monkeypatch.setattr(live, "run_folder", lambda *_: tmp_path / "run")  # no ledgers of another run
     return tmp_path / "live.yaml"
 
 
@@ -185,7 +187,7 @@ def test_every_study_of_the_profile_can_be_estimated():
         ("dollars: 25.0", "{dollars: 25.0, default_max_tokens: -5}", "default_max_tokens: should be"),
         ("dollars: 25.0", "{dollars: 25.0, per_model: {a/b: 5}}", "per_model, a/b: should be"),
         ("input: 5.0", "input: -5.0", "prices, .*, input: should be a number of at least 0, not -5.0"),
-        ("default: {input: 5.0, output: 25.0}", "default: 5", ".*`prices.default` should be a mapping"),
+        ("default: {input: 5.0, output: 25.0}", "default: 5", "prices, .*: should be {input: …, output: …}"),
         (", output: 25.0}", ", outputs: 25.0}", "prices, .*: should be {input: …, output: …}"),
         (
             "default: 1000",
@@ -228,14 +230,14 @@ def test_a_pasted_key_is_refused_and_never_shown(profile, tmp_path, capsys, sett
 
 def test_a_source_that_is_none_and_a_profile_without_an_endpoint():
     with pytest.raises(ParamsError, match="lacks the section `endpoint"):
-        live_endpoint("demo")
+        live_directory("demo")
     with pytest.raises(ParamsError, match="source 'archives' is not one of"):
         check_source("archives")
 
 
 def test_the_url_may_come_from_the_environment(profile, monkeypatch):
     monkeypatch.setenv(sources.URL_VARIABLE, "http://127.0.0.1:9/v1")
-    assert live_endpoint("live").base_url == "http://127.0.0.1:9/v1"
+    assert live_directory("live").endpoints[""].base_url == "http://127.0.0.1:9/v1"
 
 
 def test_models_without_a_price_of_their_own_get_the_default(profile):
