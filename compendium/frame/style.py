@@ -3,6 +3,7 @@
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.transforms import Bbox
 
 # Okabe and Ito's palette: told apart by readers with any colour vision.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
@@ -181,3 +182,53 @@ def coverage(table, *, promised: float = 0.95, slack: float = 0.015):
         axis.plot([], [], "o-", color=color, label=says)
     axis.legend(loc="lower left", fontsize=8)
     return figure
+
+
+def name_points(axis, x, y, names, *, fontsize: float = 7) -> list:
+    """Write a name beside each point so that no two names, and no name and point, lie over one another.
+
+    Each name takes the nearest free place around its point, in the order given; one that had to move away gets a
+    thin line to its point. Call it last: the axes' limits stay as they are then. Returns the texts.
+    """
+    figure, x, y = axis.figure, np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    axis.set(xlim=axis.get_xlim(), ylim=axis.get_ylim())  # settles them: they are set only when asked for
+    draw = figure.canvas.get_renderer()
+    at = axis.transData.transform(np.column_stack([x, y]))
+    scale = figure.dpi / 72
+    frame = axis.get_window_extent(draw)
+    marks = [Bbox.from_bounds(px - 3 * scale, py - 3 * scale, 6 * scale, 6 * scale) for px, py in at]
+    taken, texts = [], []
+    for own, (name, point) in enumerate(zip(names, at)):
+        text = axis.text(0, 0, name, fontsize=fontsize, transform=None)
+        box = text.get_window_extent(draw)
+        free = [mark for place, mark in enumerate(marks) if place != own] + taken
+        place, far = _free_place(point, box.width, box.height, free, frame, scale)
+        text.set_position(place)
+        taken.append(Bbox.from_bounds(*place, box.width, box.height))
+        if far:
+            ends = axis.transData.inverted().transform([point, (place[0], place[1] + box.height / 2)])
+            axis.plot(*ends.T, color=MUTED, linewidth=0.6, zorder=0)
+        # in points from its point, so that the name stays there in every resolution
+        text.remove()
+        offset = (np.array(place) - point) / scale
+        texts.append(
+            axis.annotate(
+                name, (x[own], y[own]), xytext=offset, textcoords="offset points", fontsize=fontsize
+            )
+        )
+    return texts
+
+
+def _free_place(point, width, height, taken, frame, scale):
+    """(lower left corner of a box near `point` that meets none of `taken`, whether it lies away from the point)."""
+    best = None
+    for ring, distance in enumerate((5, 12, 20, 30, 42)):
+        for dx, dy in ((1, 0), (1, 1), (1, -1), (-1, 0), (-1, 1), (-1, -1), (0, 1), (0, -1)):
+            left = point[0] + dx * distance * scale - (width if dx < 0 else width / 2 if dx == 0 else 0)
+            low = point[1] + dy * distance * scale - (height if dy < 0 else height / 2 if dy == 0 else 0)
+            box = Bbox.from_bounds(left, low, width, height)
+            best = best or (left, low)
+            inside = frame.x0 <= box.x0 and box.x1 <= frame.x1 and frame.y0 <= box.y0 and box.y1 <= frame.y1
+            if inside and not any(box.overlaps(other) for other in taken):
+                return (left, low), ring > 0
+    return best, False

@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 
 from compendium.frame import style
@@ -46,3 +48,19 @@ def test_coverage_tells_kept_from_not_kept_by_colour():
     dots = [line.get_color() for line in axis.lines if len(line.get_xdata()) == 1]
     assert dots == [style.PALETTE[0], style.MUTED, style.PALETTE[1]]
     assert [text.get_text() for text in axis.get_legend().get_texts()] == ["kept", "unclear", "not kept"]
+
+
+def test_names_lie_neither_over_another_nor_over_a_point():
+    rng = np.random.default_rng(2)
+    x, y = rng.uniform(0, 1, (2, 14))
+    x[:4], y[:4] = 0.5 + np.arange(4) * 0.01, 0.5  # a crowd
+    figure, axis = plt.subplots(figsize=(6, 5))
+    axis.plot(x, y, "o")
+    texts = style.name_points(axis, x, y, [f"model {place}" for place in range(14)])
+    figure.canvas.draw()
+    boxes = [text.get_window_extent() for text in texts]
+    assert [text.get_text() for text in texts] == [f"model {place}" for place in range(14)]
+    assert not any(first.overlaps(second) for place, first in enumerate(boxes) for second in boxes[:place])
+    points = axis.transData.transform(np.column_stack([x, y]))
+    assert not any(box.contains(*point) for box in boxes for point in points)
+    plt.close(figure)
