@@ -102,3 +102,8 @@ def test_each_page_has_its_place():
     said = [load(path)["metadata"]["compendium"] for path in PATHS]
     assert sorted(each["place"] for each in said) == list(range(1, len(PATHS) + 1))
     assert all(each["title"] and each["asks"].endswith("?") for each in said)
+
+
+def test_the_start_page_links_to_each():
+    start = (IDEAS.parent / "00_start_here.ipynb").read_text(encoding="utf-8")
+    assert set(re.findall(r"\]\(ideas/(\w+)\.ipynb\)", start)) == {path.stem for path in PATHS}
