@@ -22,6 +22,7 @@ LIST, MAPPING = ({"type": kind, "empty": True, "or_null": True, "of": "text"} fo
 METADATA = {  # what a notebook may say of itself, as params/types.yaml says it of params
     "study": "text",
     "title": "text",
+    "long": "text",  # why it has more words or cells than `claims` lets pass
     "section": "any",
     "needs": MAPPING,
     "wants": MAPPING,
