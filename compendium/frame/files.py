@@ -136,6 +136,9 @@ def write_jsonl(path, rows, ascii: bool = False) -> Path:
     return Path(path)
 
 
+UNVERIFIED = "unverified"  # the folder of marks of studies whose printed numbers could not be read
+
+
 def marks(out: Path, kind: str) -> list[dict]:
     """The marks of a kind in a run's folder, sorted by file."""
     return [mark for path in sorted((Path(out) / kind).glob("*.jsonl")) for mark in read_jsonl(path)]

@@ -13,7 +13,7 @@ import pandas as pd
 
 from compendium.frame import cells as cells_module
 from compendium.frame.files import atomic_write, marks, write_csv_atomic, write_jsonl
-from compendium.frame.params import MISSING, ParamsError, study_params
+from compendium.frame.params import MISSING, ParamsError, check_given, study_params
 from compendium.frame.paths import ACROSS, STUDIES, check_place, figures_folder, from_root
 
 VOIDS = "void"  # the folder of marks below a run's: which models gave nothing usable
@@ -39,6 +39,8 @@ class Page:
         if study not in (*STUDIES, "compendium"):
             raise cells_module.CellsError(f"study {study!r} is not one of {', '.join(STUDIES)}")
         check_place()
+        if study in STUDIES:
+            check_given(study, profile, _ran())
         self.study, self.name, self.profile = study, name, profile
         self.out = from_root(out)
         self.figures = figures_folder(self.out) / study
@@ -217,6 +219,16 @@ def accepted(out: Path, study: str) -> str:
     """Of which stages of a study (of all, for the chapter across) the run lacks replies, in words; "" where of none."""
     lacking = [mark for mark in marks(out, MISSING) if study in (mark["study"], ACROSS)]
     return f"replies missing in {', '.join(sorted({mark['stage'] for mark in lacking}))}" if lacking else ""
+
+
+def _ran() -> list:
+    """The sources of the cells that ran in this kernel, in order; none outside Jupyter."""
+    try:
+        from IPython import get_ipython
+    except ImportError:
+        return []
+    shell = get_ipython()
+    return [] if shell is None else [source for source in shell.user_ns["In"] if source]
 
 
 def _execution_count() -> int | None:

@@ -1,5 +1,6 @@
 """Parameters: one YAML file a study, one a profile; looked up by name, checked, never read on import."""
 
+import ast
 import difflib
 from pathlib import Path
 
@@ -101,6 +102,54 @@ def study_params(study: str, profile: str = "demo", smoke: bool = False) -> dict
     for where, path, value in stands:  # one that is overridden, beside the other values of its own file
         _check(where, path, value, rules[path[-1]], params if params[path[-1]] is value else own)
     return params
+
+
+def check_given(study: str, profile: str, ran: list) -> None:
+    """Check what papermill put into a notebook (`-p B 500`), before anything is computed with it.
+
+    `ran` holds the sources of the cells that ran, in order; papermill's follows the parameters cell and begins with
+    `# Parameters`. Raises ParamsError for a name that the parameters cell does
+    not have, and for a value that params/types.yaml does not allow.
+    """
+    rules = param_types.table().get(study, {})
+    for before, source in zip(ran, ran[1:], strict=False):
+        if not source.startswith("# Parameters\n"):
+            continue
+        there = _assigned(before)
+        given = _assigned(source)
+        values = study_params(study, profile) | given
+        for name in given:
+            if name not in there:
+                near = difflib.get_close_matches(name, list(there), n=1) or [
+                    other for other in there if other.lower() == name.lower()
+                ]
+                hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(there)}"
+                raise ParamsError(f"-p {name}: the notebook has no such parameter; {hint}")
+            # what should be among another key's entries is checked with that key alone: a small run has its own
+            if name in rules and given[name] is not None and _among(rules[name]) <= given.keys():
+                found = param_types.problem(values[name], rules[name], values, (name,))
+                if found:
+                    raise ParamsError(f"-p {name}: `{'.'.join(map(str, found[0]))}` {found[1]}")
+
+
+def _among(rule) -> set:
+    """The keys whose entries a rule of params/types.yaml asks for, at any depth."""
+    if not isinstance(rule, dict):
+        return set()
+    inner = set().union(*map(_among, rule.values()))
+    return inner | {rule["among"]} if isinstance(rule.get("among"), str) else inner
+
+
+def _assigned(source: str) -> dict:
+    """{name: value} of a cell's plain assignments; None for a value that is no literal."""
+    found = {}
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            try:
+                found[node.targets[0].id] = ast.literal_eval(node.value)
+            except ValueError:
+                found[node.targets[0].id] = None
+    return found
 
 
 def unknown_key(file, path: tuple, known) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from compendium.frame import system, unchanged, warm
 from compendium.frame.archive import Archive, ArchiveError, mirror_folder, sources
 from compendium.frame.chain import check_params, forget_removed, notebooks, write_stamps
-from compendium.frame.files import marks, remove_leftovers, said
+from compendium.frame.files import UNVERIFIED, marks, remove_leftovers, said
 from compendium.frame.params import ACCEPT_MISSING, MISSING, PROFILES, is_small, run_folder
 from compendium.frame.paths import ROOT, SPARE_HOME, STUDIES, below_root, check_place, shown
 from compendium.frame.processes import run_group
@@ -45,7 +45,7 @@ def main(arguments=None, *, check_live=None) -> int:
                 write_stamps(books, out)
                 forget_removed(options.profile, out)
                 code, nothing, stop = _snakemake(options, smoke, out, lock)
-                if plain and not (stop or code or _marks(out)):
+                if plain and not (stop or code or _marks(out) or marks(out, UNVERIFIED)):
                     unchanged.remember(out, options.study, before + unchanged.outputs(books, out))
     except ValueError as error:  # every error of bad input is one, and its message says what would be right
         print(f"error: {error}", file=sys.stderr)
@@ -76,9 +76,12 @@ def main(arguments=None, *, check_live=None) -> int:
         from compendium.frame import folding
 
         print("".join(f"{line}\n" for line in folding.summary(out, {book.study for book in books})), end="")
+    unverified = marks(out, UNVERIFIED)
+    for mark in unverified:
+        print(f"error: {mark['study']} is not verified: {mark['problem']}", file=sys.stderr)
     for mark in _marks(out):
         print(f"Missing, as accepted: {mark['study']}, {mark['stage']}: {mark['missing']}")
-    return 0
+    return 1 if unverified else 0
 
 
 def _checked(options, smoke: bool, out: Path, check_live) -> tuple:

@@ -26,7 +26,7 @@ from compendium.frame.cells import (
     read_cells,
 )
 from compendium.frame.chain import notebooks
-from compendium.frame.files import said, write_csv_atomic, write_text_atomic
+from compendium.frame.files import UNVERIFIED, said, write_csv_atomic, write_jsonl, write_text_atomic
 from compendium.frame.paths import ACROSS, DATA, STUDIES
 from compendium.frame.paths import shown as shown_path
 
@@ -187,8 +187,8 @@ def main(arguments) -> int:
         more, others = finished_elsewhere(profile, out, studies, paths)
         studies = [study for study in STUDIES if study in studies or study in others]
         computed, derived = gather([*paths, *more], out)
-        printed = [published(study) for study in studies if _has_published(study)]
-        printed = pd.concat(printed, ignore_index=True) if printed else pd.DataFrame(columns=PUBLISHED)
+        printed, unread = printed_numbers(studies)
+        studies = [study for study in studies if study not in unread]
         everything = verify(printed, computed, derived, profile)
         in_print = everything["print"] == "number"
         report = everything[in_print].reset_index(drop=True)
@@ -210,10 +210,30 @@ def main(arguments) -> int:
         write_csv_atomic(out / "independent.csv", verdict.independent(report))
         write_text_atomic(out / "verification.html", html)
         write_csv_atomic(out / "verification.csv", report)
+        mark = out / UNVERIFIED / "printed.jsonl"
+        mark.unlink(missing_ok=True)
+        if unread:
+            write_jsonl(mark, [{"study": study, "problem": problem} for study, problem in unread.items()])
     except OSError as error:
         print(f"verification: {said(error)}", file=sys.stderr)
         return 1
     return 0
+
+
+def printed_numbers(studies) -> tuple[pd.DataFrame, dict]:
+    """(the printed numbers of some studies, {study: what is wrong} of those whose file cannot be used).
+
+    Raises CellsError where none of their files can.
+    """
+    frames, unread = [], {}
+    for study in filter(_has_published, studies):
+        try:
+            frames.append(published(study))
+        except CellsError as error:
+            unread[study] = str(error)
+    if unread and len(unread) == len(studies):
+        raise CellsError("; ".join(unread.values()))
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=PUBLISHED), unread
 
 
 def _has_published(study: str) -> bool:

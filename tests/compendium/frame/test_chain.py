@@ -12,7 +12,7 @@ import pytest
 from compendium.frame.chain import ChainError, forget_removed, notebooks, read_notebook
 from compendium.frame.files import TEMPORARY
 from compendium.frame.paths import ROOT, STUDIES
-from tests.small_project import BASE, PAGE, small_project, write_notebook
+from tests.small_project import BASE, COLUMNS, PAGE, small_project, write_notebook
 
 BOOKS = {
     "01_a": (
@@ -300,6 +300,32 @@ def test_one_broken_study_does_not_hide_that_the_others_are_sound(project):
         "error: params/stories.yaml, line 1: `seed` should be a whole number of at least 0, not -1 "
         "(sound, and can be run alone: STUDY=alienbench)\n"
     )
+
+
+def test_a_bad_row_of_printed_numbers_leaves_the_other_studies_their_report(project):
+    folder, printed = project / "notebooks/stories", project / "data/published/stories.csv"
+    folder.mkdir()
+    book = PAGE.format(name="01_s", code="page.cell('t', 's', 'x', 4)").replace("alienbench", "stories")
+    write_notebook(folder / "01_s.ipynb", {}, "seed = 1\n", book)
+    (project / "params/stories.yaml").write_text("seed: 1\n")
+    printed.write_text(f"{COLUMNS}stories,t,s,x,four,,,0,,Table 1,exact,,whole,number\n")
+    result = run(project)
+    assert result.returncode == 1
+    assert (
+        "error: stories is not verified: data/published/stories.csv, line 2: value is 'four', should be a number or empty"
+        in result.stderr
+    )
+    assert "alienbench: cells 3; printed 1: " in result.stdout
+    assert "stories" in (project / "build/demo/cells.csv").read_text(), (
+        "what was computed is there all the same"
+    )
+    printed.write_text(f"{COLUMNS}stories,t,s,x,4,,,0,,Table 1,exact,,whole,number\n")
+    mended = run(project)
+    assert mended.returncode == 0 and "not verified" not in mended.stderr
+    assert "stories: cells 1; printed 1: " in mended.stdout
+    shutil.rmtree(folder)
+    for path in (printed, project / "params/stories.yaml"):
+        path.unlink()
 
 
 def test_the_summary_is_printed_where_the_report_was_made(project):

@@ -360,3 +360,37 @@ def test_the_project_s_own_files_load(study):
             found = study_params(study, profile, smoke)
             assert found.keys() == param_types.table()[study].keys()
             assert found["seed"] == study_params(study)["seed"]
+
+
+PARAMETERS = 'profile = "demo"\nB = None\nruns = None\nn_queries = None\njudge = "x"  # …'
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("b = 500", "-p b: the notebook has no such parameter; did you mean B?"),
+        ("n_querys = 3", "-p n_querys: .* did you mean n_queries?"),
+        ("colour = 3", "-p colour: .* it has profile, B, runs, n_queries, judge"),
+        ('B = "many"', "-p B: `B` should be a whole number of at least 1, not many"),
+        ("B = 0", "-p B: `B` should be a whole number"),
+        ("n_queries = 2.5", "-p n_queries: "),
+    ],
+)
+def test_what_papermill_hands_over_is_checked(given, message):
+    with pytest.raises(ParamsError, match=message.replace("?", r"\?")):
+        params.check_given("create", "demo", [PARAMETERS, f"# Parameters\n{given}\n"])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "B = 500",
+        "B = None",
+        'profile = "live"\nB = 7',
+        'runs = {"of a small run": {"original": 2}}',
+        "B = 2 * 3",
+    ],
+)
+def test_what_may_be_handed_over(given):
+    params.check_given("create", "demo", ["1 + 1", PARAMETERS, f"# Parameters\n{given}\n", "B"])
+    params.check_given("create", "demo", [PARAMETERS, given])  # not by papermill
