@@ -10,6 +10,7 @@ PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F
 HUMAN = "#0072B2"
 MODEL = "#D55E00"
 MUTED = "#8A8F98"
+MARKERS = "osD^vPX*<>"  # with the palette, so that a figure printed in grey still tells its series apart
 
 
 def use() -> None:
@@ -216,6 +217,31 @@ def name_points(axis, x, y, names, *, fontsize: float = 7) -> list:
                 name, (x[own], y[own]), xytext=offset, textcoords="offset points", fontsize=fontsize
             )
         )
+    return texts
+
+
+def name_ends(axis, heights, names, *, fontsize: float = 7) -> list:
+    """Write each line's name where it ends, right of the axes, in place of a legend: readable without colour.
+
+    heights : where the lines end (data); names that would lie over one another are moved apart, each with a thin line
+    to its end. Call it last: the axes' limits stay as they are then. Returns the texts.
+    """
+    axis.set(xlim=axis.get_xlim(), ylim=axis.get_ylim())
+    frame = axis.get_window_extent(axis.figure.canvas.get_renderer())
+    to_axes = axis.transData + axis.transAxes.inverted()
+    ends = np.array([to_axes.transform((0, float(height)))[1] for height in heights])
+    gap = 1.35 * fontsize * axis.figure.dpi / 72 / frame.height  # a line of text, as a share of the axes
+    places, order = ends.copy(), np.argsort(ends, kind="stable")
+    for _ in range(200):  # neighbours push each other apart until none overlaps
+        for low, high in zip(order, order[1:]):
+            if (short := gap - (places[high] - places[low])) > 1e-6:
+                places[low], places[high] = places[low] - short / 2, places[high] + short / 2
+    texts = []
+    for name, end, place in zip(names, ends, places):
+        axis.plot(
+            [1, 1.03], [end, place], color=MUTED, linewidth=0.6, transform=axis.transAxes, clip_on=False
+        )
+        texts.append(axis.text(1.04, place, name, fontsize=fontsize, va="center", transform=axis.transAxes))
     return texts
 
 

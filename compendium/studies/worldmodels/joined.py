@@ -1,5 +1,5 @@
 """World models: the first passes of each track with everything that was measured on them, as one frame each."""
-# Tested by notebooks/worldmodels/03_scores.ipynb.
+# Tested by notebooks/worldmodels/14_meaning.ipynb.
 
 from types import SimpleNamespace
 
@@ -13,7 +13,7 @@ def joined(data, *, horizon: int, checklist: float, matches: str = "", semantic:
     """game, situational, cultural (frames), matches and semantic (as they can be saved).
 
     data : candidates and games, as compendium.studies.worldmodels.stages.load gives them; tracks it lacks give empty
-    frames. matches, semantic : files of notebook 03; empty: measured here.
+    frames. matches, semantic : files of notebooks 03 and 14; empty: measured here.
 
     game : candidates with match_table's columns, semantic, checklist, bias_free. situational : with
     criteria_table's coverage, precision, f1 and the same. cultural : those, and semantic_coverage,

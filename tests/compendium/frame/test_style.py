@@ -64,3 +64,19 @@ def test_names_lie_neither_over_another_nor_over_a_point():
     points = axis.transData.transform(np.column_stack([x, y]))
     assert not any(box.contains(*point) for box in boxes for point in points)
     plt.close(figure)
+
+
+def test_names_at_the_ends_of_lines_keep_their_order_and_lie_over_nothing():
+    figure, axis = plt.subplots(figsize=(6, 3))
+    ends = [1.0, 1.01, 1.02, 3.0, 1.015]
+    for end in ends:
+        axis.plot([0, 1], [0, end])
+    texts = style.name_ends(axis, ends, ["a", "b", "c", "d", "between"])
+    figure.canvas.draw()
+    boxes = [text.get_window_extent() for text in texts]
+    assert not any(first.overlaps(second) for place, first in enumerate(boxes) for second in boxes[:place])
+    assert sorted(texts, key=lambda text: text.get_position()[1]) == [
+        texts[place] for place in (0, 1, 4, 2, 3)
+    ]
+    assert min(box.x0 for box in boxes) > axis.get_window_extent().x1
+    plt.close(figure)
