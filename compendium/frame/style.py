@@ -3,6 +3,7 @@
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.colors import to_rgb
 from matplotlib.transforms import Bbox
 
 # Okabe and Ito's palette: told apart by readers with any colour vision.
@@ -35,6 +36,13 @@ def use() -> None:
             "axes.prop_cycle": matplotlib.cycler(color=PALETTE),
         }
     )
+
+
+def luminance(color) -> float:
+    """Relative luminance of a colour [3] (WCAG 2.1)."""
+    parts = np.asarray(color, dtype=float)
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
 
 
 def radar(panels: dict, spokes, *, colors: dict | None = None, columns: int = 4, reference=None):
@@ -136,9 +144,11 @@ def heat(
         missing = np.isnan(values[i, j])
         text = "–" if missing else f"{values[i, j]:.{decimals}f}".replace("-", "−")
         text += "" if marks is None or missing else str(marks[i][j])
-        # luminance of the shade behind the number (Rec. 709): light text on dark ground
-        dark = not missing and image.to_rgba(values[i, j])[:3] @ np.array([0.2126, 0.7152, 0.0722]) < 0.45
-        axis.text(j, i, text, ha="center", va="center", fontsize=7.5, color="white" if dark else "#1b1f24")
+        shade_behind = to_rgb("#E3E6EA") if missing else image.to_rgba(values[i, j])[:3]
+        color = (
+            "white" if luminance(shade_behind) < 0.179 else "black"
+        )  # the one of more contrast, 4.5 at least
+        axis.text(j, i, text, ha="center", va="center", fontsize=7.5, color=color)
     axis.set_xticks(range(len(columns)), labels=columns, rotation=35, ha="right")
     axis.set_yticks(range(len(rows)), labels=rows)
     axis.tick_params(length=0)
