@@ -1,8 +1,8 @@
 """Can every word of a figure be read? `python -m compendium.frame.legible NOTEBOOK …` runs notebooks and says of each figure.
 
 Words that lie on other words, are cut off, or are faint before what is behind them. `Page.save_figure` asks, after the
-figure is written, where the environment variable COMPENDIUM_LEGIBLE is set: to a file with the figures that may fail
-as yet, a `study/figure` a line (the tests' list), or to "-": none. A figure on the list that can be read fails too.
+figure is written, where the environment variable COMPENDIUM_FIGURES names this module. COMPENDIUM_ILLEGIBLE may name a
+file with the figures that cannot be read as yet, a `study/figure` a line; one that can be read fails too.
 """
 
 import os
@@ -18,7 +18,7 @@ from matplotlib.text import Text
 from compendium.frame.paths import ROOT, shown
 from compendium.frame.style import luminance
 
-SWITCH = "COMPENDIUM_LEGIBLE"
+SWITCH, LISTED = "COMPENDIUM_FIGURES", "COMPENDIUM_ILLEGIBLE"
 CONTRAST = 4.5  # WCAG 2.1, level AA
 SLACK = 1.5  # pixels at the figure's own dpi: boxes hold some air
 
@@ -28,16 +28,14 @@ class Illegible(ValueError):
 
 
 def check(figure, name: str) -> None:
-    """Raises Illegible for a figure (`study/figure`) whose words cannot all be read, where the switch is set."""
-    switch = os.environ.get(SWITCH)
-    if not switch:
-        return
+    """Raises Illegible for a figure (`study/figure`) with words that cannot be read, unless it is on the list."""
+    path = os.environ.get(LISTED)
+    listed = path is not None and name in Path(path).read_text(encoding="utf-8").split()
     found = faults(figure)
-    listed = switch != "-" and name in Path(switch).read_text(encoding="utf-8").split()
     if found and not listed:
         raise Illegible(f"{name}: " + "; ".join(found))
     if listed and not found:
-        raise Illegible(f"{name} can be read: take it from {Path(switch).name}")
+        raise Illegible(f"{name} can be read: take it from {Path(path).name}")
 
 
 def faults(figure) -> list[str]:
@@ -146,7 +144,8 @@ def main(names) -> int:
 
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    os.environ[SWITCH] = "-"
+    os.environ[SWITCH] = "compendium.frame.legible"
+    os.environ.pop(LISTED, None)
     failed = 0
     for path in (ROOT / name for name in names):
         book = nbformat.read(path, as_version=4)

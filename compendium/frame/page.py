@@ -158,8 +158,8 @@ class Page:
         for ending, metadata in (("svg", {"Date": None, "Creator": None}), ("png", {"Software": None})):
             with atomic_write(self.figures / f"{name}.{ending}", suffix=f".{ending}") as temporary:
                 figure.savefig(temporary, metadata=metadata, bbox_inches="tight")
-        if os.environ.get("COMPENDIUM_LEGIBLE"):  # in the tests; by name, as no result hangs on that module
-            import_module("compendium.frame.legible").check(figure, f"{self.study}/{name}")
+        if judge := os.environ.get("COMPENDIUM_FIGURES"):  # in the tests; no result hangs on that module
+            import_module(judge).check(figure, f"{self.study}/{name}")
 
     def save_tables(self, tables: dict) -> None:
         """Render tables {name: compendium.frame.tables.Table} as HTML, LaTeX and CSV under tables/<study>/."""

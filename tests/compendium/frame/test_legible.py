@@ -69,12 +69,13 @@ def test_a_page_refuses_an_illegible_figure_where_it_is_asked_to(picture, tmp_pa
     page = Page("create", "08_figures", out=str(tmp_path))
     monkeypatch.delenv(legible.SWITCH, raising=False)
     page.save_figure(figure, "pale")
-    monkeypatch.setenv(legible.SWITCH, "-")
+    monkeypatch.setenv(legible.SWITCH, legible.__name__)
+    monkeypatch.delenv(legible.LISTED, raising=False)
     with pytest.raises(legible.Illegible, match="create/pale: 'grey' has contrast 3.2, at least 4.5"):
         page.save_figure(figure, "pale")
     listed = tmp_path / "illegible.txt"
     listed.write_text("create/pale\n")
-    monkeypatch.setenv(legible.SWITCH, str(listed))
+    monkeypatch.setenv(legible.LISTED, str(listed))
     page.save_figure(figure, "pale")
     axis.texts[0].set_color("black")
     with pytest.raises(legible.Illegible, match="create/pale can be read: take it from illegible.txt"):
