@@ -96,13 +96,10 @@ def measure(p, texts: pd.DataFrame, *, source: str, mirror: str = "", cache: str
     settings = {
         name: getattr(p, name)
         for name in (
-            "shortest",
-            "longest",
+            "lengths",
             "corpus",
             "corpus_texts",
-            "template_length",
-            "top_templates",
-            "tau",
+            "templates",
             "vocabulary",
             "perplexity_model",
             "tagger",
@@ -123,8 +120,8 @@ def reference(p):
     if p.corpus == INFINI_GRAM:
         from lib.text.infinigram import InfiniGramAPI
 
-        return SearchedCorpus(InfiniGramAPI().contains, p.shortest)
-    depth = max(DEPTH, p.longest)
+        return SearchedCorpus(InfiniGramAPI().contains, p.lengths[0])
+    depth = max(DEPTH, p.lengths[1])
     if p.corpus:
         return build_folder(from_root(p.corpus), depth=depth)
     return LocalCorpus.build(demo_corpus(p.corpus_texts), depth=depth)
@@ -176,13 +173,13 @@ def _measured(p, own, folder) -> pd.DataFrame:
         list(own["text"]),
         corpus,
         scorer=scorer,
-        shortest=p.shortest,
-        longest=p.longest,
+        shortest=p.lengths[0],
+        longest=p.lengths[1],
         vocabulary=p.vocabulary,
         tagger=p.tagger,
-        length=p.template_length,
-        top_n=p.top_templates,
-        tau=p.tau,
+        length=p.templates["length"],
+        top_n=p.templates["top"],
+        tau=p.templates["tau"],
         cache=folder / EMBEDDINGS.name,
     )
     return frame.assign(story=list(own.index))[["story", *frame.columns]]

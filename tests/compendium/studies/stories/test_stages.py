@@ -151,9 +151,9 @@ def test_metrics_of_the_demo(p, tmp_path):
 def test_the_range_of_l_is_that_of_the_params(p, tmp_path):
     texts = demo_texts(p)
     full = measures.measure(p, texts, source="simulated", cache=str(tmp_path)).table["creativity_index"]
-    p.shortest, p.longest = 5, 20  # beyond the depth to which an index is built by default
+    p.lengths = [5, 20]  # beyond the depth to which an index is built by default
     more = measures.measure(p, texts, source="simulated", cache=str(tmp_path)).table["creativity_index"]
-    p.shortest = p.longest = 4
+    p.lengths = [4, 4]
     one = measures.measure(p, texts, source="simulated", cache=str(tmp_path)).table["creativity_index"]
     assert one.between(0, 1).all() and full.between(0, 8).all() and full.max() > 1
     assert (more > full).all() and (more <= full + 8).all()  # the sum gains U_13 ... U_20
