@@ -12,6 +12,7 @@ from compendium.asking import study as asking
 from compendium.asking.errors import InvalidReply
 from compendium.asking.simulated.faults import Faults
 from compendium.asking.simulated.server import serve
+from compendium.frame.folding import Folded
 from compendium.frame.params import study_params
 from compendium.studies.stories import measures, stages
 from compendium.studies.stories.data import DIMENSIONS, METRICS, SHEET, StoriesError, english, load_archive
@@ -115,7 +116,7 @@ def test_ratings_of_the_demo_and_of_a_sheet(p, tmp_path):
     sheet[SHEET].to_csv(tmp_path / "sheet.csv", index=False)
     read = measures.collect(texts, None, source="endpoint", sheet=str(tmp_path / "sheet.csv")).table
     assert read.drop(columns="timestamp").equals(ratings.drop(columns="timestamp"))
-    with pytest.raises(StoriesError, match="python -m compendium.studies.stories.survey serve"):
+    with pytest.raises(Folded, match="python -m compendium.studies.stories.survey serve"):
         measures.collect(texts, None, source="endpoint")
 
 
