@@ -57,6 +57,15 @@ def test_outputs_are_committed_without_errors(path):
     assert not re.search(r"(?<![\w.])/(home|work|root|tmp|Users)/", text), "a path of one machine"
 
 
+def test_links_lead_to_files(path):
+    prose = "\n".join(
+        "".join(cell["source"]) for cell in load(path)["cells"] if cell["cell_type"] == "markdown"
+    )
+    for target in re.findall(r"\]\(([^)\s#]+)", re.sub(r"```.*?```|`[^`\n]*`", "", prose, flags=re.S)):
+        if not re.match(r"[a-z]+:", target):
+            assert (path.parent / target).exists(), target
+
+
 def test_ids_are_names(path):
     ids = [cell["id"] for cell in load(path)["cells"]]
     assert len(ids) == len(set(ids)) and all(re.fullmatch(r"[a-z0-9-]+", name) for name in ids)
