@@ -1,5 +1,7 @@
 """Figures: one look for all of them, and the few shapes that several notebooks draw."""
 
+from itertools import cycle
+
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
@@ -94,15 +96,17 @@ def strip(groups: dict, points: dict, *, colors: dict, xlabel: str, rng, limits=
     Parameters
     ----------
     groups : {group: label} from top to bottom.
-    points : {(group, series): values}; every series has its colour in `colors` {series: colour}.
+    points : {(group, series): values}; every series has its colour in `colors` {series: colour}, and a mark for eyes
+        and printers that see no colour.
     rng : numpy Generator for the vertical jitter.
     means : {group: (mean, lo, hi)}.
     """
     figure, axis = plt.subplots(figsize=(8, 0.52 * len(groups) + 1.4))
     place = {group: -i for i, group in enumerate(groups)}
+    marks = dict(zip(colors, cycle("o^svDP*")))
     for (group, series), values in points.items():
         height = place[group] + rng.uniform(-0.3, 0.3, len(values))
-        axis.scatter(values, height, s=7, alpha=0.55, color=colors[series], linewidths=0)
+        axis.scatter(values, height, s=9, alpha=0.6, color=colors[series], marker=marks[series], linewidths=0)
     for group, (mean, lo, hi) in (means or {}).items():
         axis.errorbar(
             mean,
@@ -115,7 +119,7 @@ def strip(groups: dict, points: dict, *, colors: dict, xlabel: str, rng, limits=
             elinewidth=1.4,
         )
     for series, color in colors.items():
-        axis.scatter([], [], s=22, color=color, label=series)
+        axis.scatter([], [], s=22, color=color, marker=marks[series], label=series)
     axis.errorbar([], [], xerr=[], fmt="D", color="black", ms=5, label="Mean (95% CI)")
     axis.set_yticks(list(place.values()), labels=list(groups.values()))
     axis.tick_params(axis="y", length=0)
