@@ -1,4 +1,5 @@
 # make tables [PROFILE=demo|released|live] [STUDY=all|alienbench|…] [SMOKE=1]   regenerate every table
+# make tables STUDY=… DATA=folder             with data of your own in the place of what models are asked for (docs/live.md)
 # make archives [STUDY=…]                                                        fetch the authors' archives ahead
 # make test                                                                      set up and run all tests
 # make lab                                                                       JupyterLab
@@ -27,7 +28,7 @@ endif
 .DEFAULT_GOAL := tables
 
 tables: $(READY)
-	@$(PYTHON) -m compendium --profile "$(PROFILE)" --study "$(STUDY)" --smoke "$(SMOKE)" --cores "$(CORES)" $(if $(ACCEPT_MISSING),--accept-missing)
+	@$(PYTHON) -m compendium --profile "$(PROFILE)" --study "$(STUDY)" --smoke "$(SMOKE)" --cores "$(CORES)" $(if $(DATA),--data "$(DATA)") $(if $(ACCEPT_MISSING),--accept-missing)
 
 archives: $(READY)
 	@$(PYTHON) -m compendium.frame.fetch "$(STUDY)"

@@ -1,6 +1,7 @@
 """One rule a notebook, each read from the notebook's own metadata; then cells, verification and their page.
 
-Options come through --config: profile (demo, released, live), study (all or one), smoke (0, 1), build (folder),
+Options come through --config: profile (demo, released, live), study (all or one), smoke (0, 1), build (folder), data (one's
+own: a folder),
 shards (jobs that each of the first stages of a notebook that asks models is split into; 1: none of their own),
 stages (how many of its stages are split, one after the other).
 """
@@ -11,6 +12,7 @@ import signal
 
 from compendium.frame.archive import digest, sources
 from compendium.frame.chain import check_params, notebooks, stamp
+from compendium.frame.own_data import with_own
 from compendium.frame.own_files import followed, state
 from compendium.frame.params import is_small, profile_params, run_folder
 from compendium.frame.paths import ROOT, STUDIES, below_root, shown
@@ -22,7 +24,7 @@ PROFILE = config.get("profile", "demo")
 SMOKE = is_small(config.get("smoke", "0"))
 FOLDER = run_folder(PROFILE, SMOKE, config.get("build", ""))
 OUT = below_root(FOLDER)  # Snakemake runs in the project's root, whose own name may hold braces
-BOOKS = notebooks(config.get("study", "all"), PROFILE)
+BOOKS, _ = with_own(notebooks(config.get("study", "all"), PROFILE), config.get("data", ""))
 SHOWN = [study for study in STUDIES if any(book.study == study for book in BOOKS)]
 # what the report compares: not the studies of which the chapter across runs a few notebooks alone
 WHOLE = SHOWN if config.get("study", "all") == "all" else [config["study"]]
@@ -43,6 +45,7 @@ def parameters_of(book):
         **{name: frame[name] for name in frame if name in book.parameters},
         **dict.fromkeys(book.wants, ""),
         **{name: str(FOLDER / relative) for name, relative in book.needs.items()},
+        **{name: str(path) for name, path in book.own.items()},
         **book.values(VALUES[book.study]),  # in the order of the params file: rosters keep theirs
     }
     return lambda wildcards: json.dumps(values)
@@ -84,7 +87,7 @@ for book in BOOKS:
         params:
             values=parameters_of(book),
             archive=archive_of(book),
-            own=state(followed(book.study, book.values(VALUES[book.study]))),
+            own=state([*followed(book.study, book.values(VALUES[book.study])), *book.own.values()]),
             notebook=shown(book.path),
         message:
             f"{book.study}/{book.name}"

@@ -60,6 +60,7 @@ class Notebook:
     parameters: tuple = ()
     sources: tuple = field(default=(), repr=False)  # (where, source) of its code cells
     closed: tuple = ()  # modules that it never opens under the profile
+    own: dict = field(default_factory=dict)  # as needs: files of one's own, in place of what notebooks make
 
     @property
     def name(self) -> str:
@@ -108,7 +109,7 @@ class Notebook:
 
         Raises ChainError for a name that neither the runner, nor `needs`, nor the study's params file knows.
         """
-        given = {*FRAME_NAMES, *self.needs, *self.wants}
+        given = {*FRAME_NAMES, *self.needs, *self.wants, *self.own}
         wanted = [name for name in self.parameters if name not in given]
         for name in wanted:
             if name not in params:

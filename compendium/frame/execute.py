@@ -13,7 +13,7 @@ import traceback
 from pathlib import Path
 
 from compendium.frame.files import atomic_write, said, write_text_atomic
-from compendium.frame.params import PROFILES
+from compendium.frame.params import OWN_DATA, PROFILES
 from compendium.frame.paths import ROOT, from_root, shown
 from compendium.frame.prose import of_profile
 from compendium.frame.system import die_with_parent, start_lean
@@ -116,8 +116,10 @@ def _cell_id(cells) -> str:
 
 
 def _run(notebook: Path, output: Path, parameters: dict) -> bool:
-    """Execute a notebook, or fold it away where a live run has nothing for it; whether it was executed."""
-    if parameters.get("profile") != "live":
+    """Execute a notebook; or fold it away, where a live run or data of one's own hold nothing for it.
+
+    Whether it was executed."""
+    if parameters.get("profile") != "live" and not os.environ.get(OWN_DATA):
         execute(notebook, output, parameters)
         return True
     from compendium.frame import chain, folding

@@ -1,4 +1,5 @@
-"""A notebook of a live run that has nothing to work on: it is folded away with the reason, and the chain goes on.
+"""A notebook of a live run, or of one with data of one's own, that has nothing to work on: it is folded away with the
+reason, and the chain goes on.
 
 Ratings that nobody gave, an archive that cannot be had, a model that gave nothing usable: none of them is a fault of
 the notebook. Its files are written all the same, each saying why, so that Snakemake counts it as done; what needs them

@@ -11,6 +11,7 @@ from compendium.frame.paths import PARAMS, STUDIES, from_root, shown
 
 PROFILES = ("demo", "released", "live")
 ACCEPT_MISSING = "COMPENDIUM_ACCEPT_MISSING"  # with it a stage that lacks replies goes on without them
+OWN_DATA = "COMPENDIUM_OWN_DATA"  # set where a run has data of one's own: a notebook that they do not serve is folded away
 MISSING = "missing"  # the folder of marks that such a stage leaves in its run's
 SOURCES = ("simulated", "archive", "endpoint")  # where replies come from
 LEDGERS_ONLY = (

@@ -17,7 +17,8 @@ from compendium.frame import system, unchanged, warm
 from compendium.frame.archive import Archive, ArchiveError, mirror_folder, sources
 from compendium.frame.chain import check_params, forget_removed, notebooks, write_stamps
 from compendium.frame.files import UNVERIFIED, marks, remove_leftovers, said
-from compendium.frame.params import ACCEPT_MISSING, MISSING, PROFILES, is_small, run_folder
+from compendium.frame.own_data import with_own
+from compendium.frame.params import ACCEPT_MISSING, MISSING, OWN_DATA, PROFILES, is_small, run_folder
 from compendium.frame.paths import ROOT, SPARE_HOME, STUDIES, below_root, check_place, shown
 from compendium.frame.processes import run_group
 
@@ -38,7 +39,9 @@ def main(arguments=None, *, check_live=None) -> int:
                 print(f"{shown(path)}: left by a run that was killed, removed", file=sys.stderr)
             _take_up_missing(books, out)
             plain = not options.snakemake  # an option of one's own may ask for what is done already
-            before = unchanged.inputs(books, params, f"{options.profile} {options.study} {smoke}")
+            before = unchanged.inputs(
+                books, params, f"{options.profile} {options.study} {smoke} {options.data}"
+            )
             seen = before + unchanged.outputs(books, out)
             code, nothing, stop = 0, plain and unchanged.done(out, options.study, seen), None
             if not nothing:
@@ -96,7 +99,7 @@ def _checked(options, smoke: bool, out: Path, check_live) -> tuple:
     if set("{}") & set(str(below_root(out))):
         raise ValueError(f"the folder of results, {below_root(out)}, should have no braces in its name")
     try:
-        books, params = checked_books(options.study, options.profile, smoke)
+        books, params = checked_books(options.study, options.profile, smoke, options.data)
     except ValueError as error:
         sound = [
             study for study in STUDIES if options.study == "all" and _sound(study, options.profile, smoke)
@@ -127,9 +130,12 @@ def _fetch_ahead(studies) -> None:
             print(f"WARNING: {error}", file=sys.stderr)
 
 
-def checked_books(study: str, profile: str, smoke: bool) -> tuple:
+def checked_books(study: str, profile: str, smoke: bool, data: str = "") -> tuple:
     """(the notebooks of a run, {study: its params}), checked against each other. Raises a ValueError."""
-    books = notebooks(study, profile)
+    books, left_out = with_own(notebooks(study, profile), data)
+    if left_out:
+        names = ", ".join(f"{book.study}/{book.name}" for book in left_out)
+        print(f"With the data in {data}, these are left out: {names}", file=sys.stderr)
     studies = dict.fromkeys(book.study for book in books)
     return books, {
         name: check_params(name, [book for book in books if book.study == name], profile, smoke)
@@ -179,6 +185,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--build", default="", help="folder for results (default: build/<profile>)")
     parser.add_argument(
+        "--data", default="", help="folder with data of one's own in the place of what models are asked for"
+    )
+    parser.add_argument(
         "--accept-missing",
         action="store_true",
         help="go on where models gave no reply, and say what is missing",
@@ -216,11 +225,14 @@ def _snakemake(options, smoke: bool, out: Path, lock) -> tuple:
         f"profile={options.profile}",
         f"study={options.study}",
         f"smoke={int(smoke)}",
+        f"data={json.dumps(options.data, ensure_ascii=False)}",
         f"build={json.dumps(str(below_root(out)), ensure_ascii=False)}",  # quoted: it is read as YAML
     ]
     environment = dict(os.environ)
     if options.accept_missing:
         environment[ACCEPT_MISSING] = "1"
+    if options.data:
+        environment[OWN_DATA] = "1"
     for name, first in (("PYTHONPATH", ROOT), ("PATH", Path(sys.executable).parent)):
         environment[name] = os.pathsep.join(filter(None, [str(first), os.environ.get(name)]))
     nothing, told = False, Progress()

@@ -24,6 +24,7 @@ def inputs(books, params: dict, options: str) -> str:
     books : the notebooks of the run. params : {study: its params}. options : what was asked for, as one line.
     """
     own = [path for book in books for path in followed(book.study, book.values(params[book.study]))]
+    own += [path for book in books for path in book.own.values()]
     named = sorted(f"{name}={value}" for name, value in os.environ.items() if name.startswith("COMPENDIUM_"))
     return _digest([options, sys.executable, sys.version, *named], [*_files(ROOMS), *dict.fromkeys(own)])
 

@@ -12,6 +12,7 @@ import pandas as pd
 
 from compendium.frame.archive import Archive, ArchiveError
 from compendium.frame.files import read_csv, read_jsonl
+from compendium.frame.folding import Folded
 from compendium.frame.paths import from_root, shown
 
 HUMAN = "human"
@@ -113,6 +114,14 @@ class Labels:
         frame = self.generations[["model", by]].assign(score=self.scores())
         wide = frame.pivot_table(index="model", columns=by, values="score", aggfunc="mean")
         return wide.reindex(index=list(models), columns=list(columns))
+
+
+def people(everything: Labels) -> Labels:
+    """The descriptions that people wrote. Raises Folded where there are none."""
+    written = everything.of([HUMAN], ["baseline"])
+    if not len(written.generations):
+        raise Folded("no descriptions by people (model `human`, condition `baseline`) to compare with")
+    return written
 
 
 def load(labels, generations, *, judges, features) -> Labels:

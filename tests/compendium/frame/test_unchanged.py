@@ -42,7 +42,9 @@ def books(tmp_path, monkeypatch):
     own = tmp_path / "own.csv"
     own.write_text("1")
     monkeypatch.setattr(unchanged, "followed", lambda study, values: [own])
-    return [SimpleNamespace(study="s", values=lambda params: {}, outputs=lambda out: [out / "made.csv"])]
+    return [
+        SimpleNamespace(study="s", own={}, values=lambda params: {}, outputs=lambda out: [out / "made.csv"])
+    ]
 
 
 @pytest.mark.parametrize("name", ["lib/a.txt", "data/a.txt", "Snakefile", "own.csv"])
