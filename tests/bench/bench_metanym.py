@@ -24,7 +24,7 @@ from compendium.studies.metanym.components import (
 )
 from compendium.studies.metanym.contest import leaderboard_intervals, line_up  # noqa: E402
 from compendium.studies.metanym.game import PER_ARCHETYPE, build_game  # noqa: E402
-from compendium.studies.metanym.stages import demo_ratings  # noqa: E402
+from compendium.studies.metanym.ratings import read_table  # noqa: E402
 from lib.consistency import collapse  # noqa: E402
 from lib.resampling import bootstrap_weights  # noqa: E402
 from lib.spectral import two_sided  # noqa: E402
@@ -99,7 +99,7 @@ def judge_by_judge(scores):
 
 def main():
     p = SimpleNamespace(**{**study_params("metanym"), "runs": [1]})
-    _, ratings = demo_ratings(p)
+    ratings = read_table("data/demo/metanym/ratings.csv.gz").query("run == 1")
     game = build_game(
         ratings,
         anchor_model=p.anchor_model,

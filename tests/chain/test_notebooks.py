@@ -73,8 +73,8 @@ def test_ids_are_names(path):
 
 def test_defaults_are_params_and_the_demo_s_files(path):
     """No value stands in a notebook: None is filled in from params, an input is a file of data/demo/."""
-    if path.parent.name in ("notebooks", IDEAS.name, "metanym"):
-        pytest.skip("belongs to no study, or has inputs of its own")
+    if path.parent.name in ("notebooks", IDEAS.name):
+        pytest.skip("belongs to no study")
     book = read_notebook(path)
     source = next(
         "".join(cell["source"])

@@ -13,7 +13,6 @@ from compendium.frame.paths import ACROSS, ROOT, STUDIES, shown
 from compendium.frame.reach import parsed, uses_of
 
 FILES = [path for room in ("lib", "compendium") for path in sorted((ROOT / room).rglob("*.py"))]
-LATER = "metanym"  # its analyses still make their inputs in process
 ROOMS = ("lib", "compendium.frame", "compendium.asking", "compendium.studies", "compendium.reader")
 OPEN = {  # room: the other rooms that it may import
     "lib": (),
@@ -114,7 +113,7 @@ def test_lib_is_imported_with_three_packages():
 def test_a_notebook_that_does_not_ask_reaches_no_client_and_no_simulator(profile):
     """Those of the demo alone may know what was planted, which they compare with; across shows simulated people."""
     for book in notebooks("all", profile):
-        if "source" in book.parameters or book.profiles == ("demo",) or book.study in (ACROSS, LATER):
+        if "source" in book.parameters or book.profiles == ("demo",) or book.study == ACROSS:
             continue
         reached = book.reach.modules
         asking = [name for name in reached if name.startswith("compendium.asking.") and "simulated" in name]

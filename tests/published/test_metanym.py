@@ -19,8 +19,8 @@ from compendium.studies.metanym.contest import ballast_table, contest, leaderboa
 from compendium.studies.metanym.external import correlation
 from compendium.studies.metanym.game import build_game, check_game, generation_rating
 from compendium.studies.metanym.limits import consensus_gap, consensus_judge
+from compendium.studies.metanym.load import raw_game
 from compendium.studies.metanym.release import load_archive, load_exam, load_unanchored
-from compendium.studies.metanym.stages import raw_game
 from lib.ranks import spearman
 from lib.resampling import percentile_interval
 from lib.spectral import atom_sums, resample, two_sided

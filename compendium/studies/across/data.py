@@ -13,7 +13,6 @@ import pandas as pd
 
 from compendium.frame.files import read_csv
 from compendium.frame.params import study_params
-from compendium.frame.paths import from_root
 
 ORDER = ("alienbench", "stories", "metanym", "worldmodels", "create")
 
@@ -120,11 +119,11 @@ class Studies:
     @cached_property
     def metanym(self):
         """`compendium.studies.metanym.game.Game`, or None."""
-        from compendium.studies.metanym.stages import load_game
+        from compendium.studies.metanym.load import load_game
 
         if self.absent("game_ratings"):
             return None
-        return load_game(from_root(self.files["game_ratings"]), self.params("metanym"))
+        return load_game(self.files["game_ratings"], self.params("metanym"))
 
     @cached_property
     def worldmodels(self):

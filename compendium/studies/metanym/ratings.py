@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 
 from compendium.asking.errors import InvalidReply
-from compendium.frame.paths import shown
+from compendium.frame.files import read_csv
+from compendium.frame.paths import from_root, shown
 from compendium.studies.metanym.evaluation import parse_evaluation
 from compendium.studies.metanym.game import KEYS, SCORES, MetanymError
 
@@ -47,11 +48,7 @@ def read_table(
     Raises MetanymError naming file and line for a missing column, a name off the roster, or a rating that is
     no whole number from 0 to 10 (0 is a judge's placeholder).
     """
-    path = Path(path)
-    try:
-        frame = pd.read_csv(path)
-    except (OSError, ValueError) as error:
-        raise MetanymError(f"{shown(path)}: not a readable table of ratings ({error})") from None
+    path, frame = from_root(path), read_csv(path, error=MetanymError)
     lines = np.arange(len(frame)) + 2
     found = {
         name: next((alias for alias in names if alias in frame.columns), None)

@@ -2,32 +2,24 @@
 keyed test.
 
 source "simulated" and "endpoint" ask over HTTP and keep every reply in the study's ledger; "archive" loads
-what was released (all ratings, and the counts of the keyed test); "in process" calls the simulated players
-directly, for a notebook run on its own, and gives what "simulated" gives.
+what was released (all ratings, and the counts of the keyed test).
 """
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 
-from compendium.asking.errors import InvalidReply
-from compendium.asking.results import Reply
 from compendium.asking.study import ask_all
 from compendium.frame.files import read_jsonl, write_jsonl
-from compendium.frame.params import study_params
 from compendium.studies.metanym.ask import exam_requests, generation_requests, judge_requests, raw_requests
-from compendium.studies.metanym.components import check_scale
 from compendium.studies.metanym.evaluation import parse_batch, parse_evaluation
 from compendium.studies.metanym.exam import lenient_answer, merge_stages
-from compendium.studies.metanym.game import KEYS, SCORES, Game, MetanymError, build_game
+from compendium.studies.metanym.game import KEYS, SCORES, MetanymError
 from compendium.studies.metanym.portfolio import parse_portfolio
-from compendium.studies.metanym.ratings import read_table
 from compendium.studies.metanym.release import load_archive, load_exam, load_unanchored
 
-IN_PROCESS = "in process"
 USUAL_PORTFOLIO = "word " * 5000  # a portfolio of usual length, for estimates
 PORTFOLIO = ["run", "model", "text", "void"]
 EXAM = ["model", "question", "key", "text", "prompt"]
@@ -66,16 +58,8 @@ def raw_pass(
     if source == "archive":
         return Stage(load_unanchored(list(p.players), p.spelling, p.strict, mirror))
     requests = raw_requests(p, portfolios)
-    expected = {request.key: list(request.tag["ids"]) for request in requests}
     replies, report = _ask(
-        requests,
-        "un-anchored pass",
-        lambda text: parse_batch(text, []),
-        p,
-        source,
-        profile,
-        out,
-        every=lambda request, text: parse_batch(text, expected[request.key]),
+        requests, "un-anchored pass", lambda text: parse_batch(text, []), p, source, profile, out
     )
     parts = [
         evaluation.rows(min(p.runs), 0, request.tag["evaluator"], request.tag["ids"][key])
@@ -137,12 +121,6 @@ def exam_counts(p, mirror: str = "") -> pd.DataFrame:
     return load_exam(list(p.players), p.spelling, mirror)
 
 
-def raw_game(raw: pd.DataFrame) -> Game:
-    """The game of the un-anchored pass. Nothing is pinned, so every portfolio that is graded counts as one."""
-    judges, read = (list(raw[name].unique()) for name in ("evaluator", "target"))
-    return build_game(raw, anchor_model=judges[0], evaluators=judges, targets=read, production=0)
-
-
 def planned(p, out: Path) -> dict:
     """{stage: requests} of a live run; a portfolio that is not written yet is stood in for by one of usual
     length.
@@ -174,36 +152,6 @@ def exam_questions(n: int) -> list:
     return questions(n)
 
 
-def demo_ratings(p=None) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The demo's (portfolios, anchored ratings), made in process: what a notebook run on its own uses.
-
-    `p`: parameters as in params/metanym.yaml (None: those of the profile demo).
-    """
-    p = SimpleNamespace(**study_params("metanym")) if p is None else p
-    portfolios = play(p, source=IN_PROCESS).table
-    return portfolios, judge(p, portfolios, source=IN_PROCESS).table
-
-
-def load_game(ratings, p) -> Game:
-    """The game in a table of ratings (a path; empty: the demo's, made in process).
-
-    `p` holds players, anchor_model, production, zeros. Raises MetanymError as `read_table`, `build_game` and
-    `check_scale`.
-    """
-    table = read_table(ratings, roster=list(p.players)) if ratings else demo_ratings()[1]
-    targets = [name for name in p.players if name != p.anchor_model]
-    game = build_game(
-        table,
-        anchor_model=p.anchor_model,
-        evaluators=list(p.players),
-        targets=targets,
-        production=p.production,
-        zeros=p.zeros,
-    )
-    check_scale(game)
-    return game
-
-
 def write_portfolios(path, portfolios: pd.DataFrame) -> Path:
     """Portfolios as JSON lines {run, model, text, void}."""
     return write_jsonl(path, portfolios[PORTFOLIO].to_dict("records"))
@@ -215,15 +163,8 @@ def read_portfolios(path) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=PORTFOLIO)
 
 
-def _ask(requests, label, parse, p, source, profile, out, every=None):
-    """(replies, report); `every` parses with the request at hand where one parse does not fit all."""
-    if source == IN_PROCESS:
-        return [
-            _in_process(
-                request, every or (lambda _, text: parse(text) if parse else text), p.retries_on_invalid
-            )
-            for request in requests
-        ], None
+def _ask(requests, label, parse, p, source, profile, out):
+    """(replies, report)"""
     return ask_all(
         "metanym",
         requests,
@@ -234,30 +175,6 @@ def _ask(requests, label, parse, p, source, profile, out, every=None):
         parse=parse,
         retries_on_invalid=p.retries_on_invalid,
     )
-
-
-def _in_process(request, parse, retries: int) -> Reply:
-    from compendium.studies.metanym.simulated import (
-        respond,  # only a notebook run on its own needs the simulator
-    )
-
-    for attempt in range(retries + 1):
-        text = respond(request.body(attempt)).text
-        try:
-            return Reply(
-                request.key,
-                request,
-                text,
-                parse(request, text),
-                (),
-                None,
-                request.model,
-                attempts=attempt + 1,
-                raw=text,
-            )
-        except ValueError as error:
-            reason = str(error) if isinstance(error, InvalidReply) else f"invalid: {error}"
-    return Reply(request.key, request, "", None, (), reason, request.model, attempts=retries + 1, raw=text)
 
 
 def _joined(parts) -> pd.DataFrame:

@@ -6,7 +6,8 @@ import pytest
 
 from compendium.frame.cells import COMPUTED, PUBLISHED, CellsError
 from compendium.frame.report import bar, computed_text, counts_line, page
-from compendium.frame.verify import DERIVED, gather, moved, summary, verify
+from compendium.frame.verdicts import verify
+from compendium.frame.verify import DERIVED, gather, moved, summary
 from tests.compendium.frame.rows import printed
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from compendium.frame import chain, verify
+from compendium.frame import chain, verdicts, verify
 from compendium.frame.cells import COVERS, FINDINGS, findings, published
 from compendium.frame.chain import notebooks
 from compendium.frame.paths import ACROSS, STUDIES
@@ -80,7 +80,7 @@ def test_a_study_run_in_part_is_not_compared(tmp_path):
 
 
 def test_the_closing_line_of_what_is_not_compared():
-    nothing = pd.DataFrame(columns=verify.REPORT)
+    nothing = pd.DataFrame(columns=verdicts.REPORT)
     computed = pd.DataFrame({"study": [ACROSS, ACROSS, "create"]})
     assert verify.summary(nothing, computed, ACROSS) == "across: cells 2; no paper of its own"
     assert (

@@ -3,7 +3,12 @@
 import numpy as np
 import pandas as pd
 
+from compendium.frame.demo import packed
+from compendium.studies.metanym import simulated
 from compendium.studies.metanym.game import KEYS, SCORES, build_game
+from compendium.studies.metanym.ratings import read_table
+from compendium.studies.metanym.stages import read_portfolios
+from tests.in_process import in_process
 
 PLAYERS = ("ann", "bob", "cid", "dot", "eve", "fay")
 ANCHOR = "ann"
@@ -51,3 +56,17 @@ def game(**options):
         evaluators=players,
         targets=[p for p in players if p != ANCHOR],
     )
+
+
+def demo_game(runs=(1, 2, 3)):
+    """The demo's (portfolios, anchored ratings) of some runs, as data/demo/ keeps them."""
+    tables = read_portfolios(packed("metanym/portfolios.jsonl")), read_table(packed("metanym/ratings.csv"))
+    return [table[table["run"].isin(runs)].reset_index(drop=True) for table in tables]
+
+
+def ask_here(study, requests, label, *, parse, retries_on_invalid, **_):
+    """In place of `ask_all` of the study's stages: the simulated players, asked in this process."""
+    result = in_process(
+        lambda body: simulated.respond(body), requests, parse=parse, retries_on_invalid=retries_on_invalid
+    )
+    return list(result.replies), None

@@ -12,12 +12,13 @@ from compendium.asking.names import same_model
 from compendium.asking.simulated.reply import Reply
 from compendium.frame.archive import ArchiveError
 from compendium.frame.params import study_params
-from compendium.studies.metanym import simulated
+from compendium.studies.metanym import simulated, stages
 from compendium.studies.metanym.evaluation import JSON_KEYS
 from compendium.studies.metanym.game import SCORES, MetanymError
 from compendium.studies.metanym.ratings import read_table
-from compendium.studies.metanym.stages import demo_ratings, write_portfolios
+from compendium.studies.metanym.stages import write_portfolios
 from lib.spectral import SpectralError
+from tests.compendium.studies.metanym.games import ask_here, demo_game
 from tests.compendium.studies.metanym.notebook_path import cells_of, run_notebook
 
 RATED = (
@@ -35,16 +36,23 @@ FLAT, SEAT, ANCHOR = "claude-sonnet-4", "gemini-2.5-flash", "claude-opus-4.5"
 CONTEXTS = list(SCORES[:5])
 
 
+@pytest.fixture(autouse=True)
+def asked_here(monkeypatch):
+    monkeypatch.setattr(stages, "ask_all", ask_here)
+
+
 @pytest.fixture(scope="module")
 def demo():
     p = SimpleNamespace(**{**study_params("metanym"), "runs": [1, 2]})
-    return p, *demo_ratings(p)
+    return p, *demo_game(p.runs)
 
 
 def chain(ratings, folder, names=RATED, **parameters) -> dict:
     """{notebook: what it printed} of every notebook that reads ratings, given this table of them."""
     path = folder / "ratings.csv"
     ratings.to_csv(path, index=False)
+    if "06_contest" in names:
+        parameters = {"leaderboard": str(folder / "metanym" / "leaderboard.csv"), **parameters}
     return {name: run_notebook(name, folder, ratings=str(path), **parameters) for name in names}
 
 
@@ -149,7 +157,7 @@ def judged(demo, folder, anchors=(7,)) -> str:
     """What 02_judge prints when it asks the simulated players about the first run."""
     path = write_portfolios(folder / "portfolios.jsonl", demo[1])
     return run_notebook(
-        "02_judge", folder, source="in process", portfolios=str(path), runs=[1], anchors=list(anchors)
+        "02_judge", folder, source="simulated", portfolios=str(path), runs=[1], anchors=list(anchors)
     )
 
 
@@ -238,12 +246,12 @@ def test_a_player_who_writes_nothing(demo, tmp_path, monkeypatch, silent, words)
             else answer(request)
         ),
     )
-    assert "1 void" in run_notebook("01_play", tmp_path, source="in process", runs=[1])
+    assert "1 void" in run_notebook("01_play", tmp_path, source="simulated", runs=[1])
     with pytest.raises(MetanymError, match=words):
         run_notebook(
             "02_judge",
             tmp_path,
-            source="in process",
+            source="simulated",
             runs=[1],
             anchors=[7],
             portfolios=str(tmp_path / "metanym" / "portfolios.jsonl"),

@@ -9,26 +9,25 @@ import pytest
 from compendium.asking.errors import InvalidReply
 from compendium.asking.simulated.reply import RequestError
 from compendium.frame.params import study_params
-from compendium.studies.metanym import simulated
+from compendium.studies.metanym import simulated, stages
 from compendium.studies.metanym.ask import judge_requests
 from compendium.studies.metanym.components import components
 from compendium.studies.metanym.evaluation import parse_evaluation
 from compendium.studies.metanym.exam import score_replies
 from compendium.studies.metanym.game import MetanymError, build_game, check_game
+from compendium.studies.metanym.load import load_game
 from compendium.studies.metanym.portfolio import check_portfolio, parse_portfolio
 from compendium.studies.metanym.prompts import evaluation_prompt, generation_prompt
 from compendium.studies.metanym.stages import (
-    IN_PROCESS,
-    demo_ratings,
     exam,
     judge,
-    load_game,
     planned,
     play,
     raw_pass,
     read_portfolios,
     write_portfolios,
 )
+from tests.compendium.studies.metanym.games import ask_here, demo_game
 
 
 def ask(model, prompt, **options):
@@ -40,9 +39,15 @@ def p():
     return SimpleNamespace(**study_params("metanym"))
 
 
+@pytest.fixture
+def here(monkeypatch):
+    """The stages ask in this process, without a server."""
+    monkeypatch.setattr(stages, "ask_all", ask_here)
+
+
 @pytest.fixture(scope="module")
-def demo(p):
-    return demo_ratings(p)
+def demo():
+    return demo_game()
 
 
 def test_a_portfolio_is_as_asked_but_for_the_planted_short_one():
@@ -159,16 +164,16 @@ def test_nobody_is_asked_about_the_own_or_the_reference(p, demo):
         judge_requests(p, demo[0][demo[0]["model"] != p.anchor_model])
 
 
-def test_the_unanchored_pass_rates_everyone_elses(p, demo):
-    table = raw_pass(p, demo[0], source=IN_PROCESS).table
+def test_the_unanchored_pass_rates_everyone_elses(p, demo, here):
+    table = raw_pass(p, demo[0], source="simulated").table
     seen = table.drop_duplicates(["evaluator", "target"])
     assert (
         len(seen) == 12 * 11 and (seen["evaluator"] != seen["target"]).all() and (table["anchor"] == 0).all()
     )
 
 
-def test_the_keyed_test_goes_in_two_stages(p):
-    stage, second = exam(p, simulated.questions(48), source=IN_PROCESS)
+def test_the_keyed_test_goes_in_two_stages(p, here):
+    stage, second = exam(p, simulated.questions(48), source="simulated")
     scores = score_replies(stage.table)
     assert len(stage.table) == 48 * 12 and (scores["n"] == 48).all()
     assert second.at["gemini-3.1-pro", "voids"] > 10 and second["residual"].sum() == 0
@@ -177,16 +182,19 @@ def test_the_keyed_test_goes_in_two_stages(p):
     assert scores.at["gemini-3.1-pro", "questionable"] > 0
 
 
-def test_over_http_it_is_the_same_game(p, tmp_path):
+def test_over_http_it_is_the_same_game(p, tmp_path, monkeypatch):
     small = SimpleNamespace(
         **{**vars(p), "players": dict(list(p.players.items())[:3]), "runs": [1], "anchors": [6, 7]}
     )
-    here = play(small, source=IN_PROCESS).table
+    with monkeypatch.context() as patched:
+        patched.setattr(stages, "ask_all", ask_here)
+        written = play(small, source="simulated").table
+        rated = judge(small, written, source="simulated").table
     there = play(small, source="simulated", out=tmp_path)
-    assert here.equals(there.table) and there.report.total("requests") == 3
-    one, two = (judge(small, here, source=source, out=tmp_path).table for source in (IN_PROCESS, "simulated"))
-    assert one.equals(two) and len(one) == 5 * 2 * 5 - 2 * 5
-    again = judge(small, here, source="simulated", out=tmp_path)
+    assert written.equals(there.table) and there.report.total("requests") == 3
+    assert rated.equals(judge(small, written, source="simulated", out=tmp_path).table)
+    assert len(rated) == 5 * 2 * 5 - 2 * 5
+    again = judge(small, written, source="simulated", out=tmp_path)
     assert again.report.total("from_ledger") == 8 and again.report.total("calls") == 0
 
 
@@ -219,7 +227,7 @@ def test_a_game_from_its_file(p, demo, tmp_path):
     assert game.runs == (1, 2, 3) and np.array_equal(game.factual, same.factual, equal_nan=True)
 
 
-def test_a_void_reply_is_counted_and_left_out(p, demo, monkeypatch):
+def test_a_void_reply_is_counted_and_left_out(p, demo, here, monkeypatch):
     small = SimpleNamespace(
         **{**vars(p), "players": dict(list(p.players.items())[:3]), "runs": [1], "anchors": [7]}
     )
@@ -230,6 +238,6 @@ def test_a_void_reply_is_counted_and_left_out(p, demo, monkeypatch):
         return simulated.Reply("I would rather not.") if silent else answer(request)
 
     monkeypatch.setattr(simulated, "respond", broken)
-    stage = judge(small, demo[0][demo[0]["model"].isin(small.players)], source=IN_PROCESS)
+    stage = judge(small, demo[0][demo[0]["model"].isin(small.players)], source="simulated")
     assert list(stage.voids["evaluator"]) == ["gemini-3.1-pro"] and "no JSON" in stage.voids["why"].iloc[0]
     assert set(stage.table["evaluator"]) == {"claude-opus-4.5", "claude-opus-4.1"}
