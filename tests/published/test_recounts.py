@@ -143,6 +143,21 @@ def test_stories_some_of_six_correlations_are_significant(stories, at):
     assert at("stories", "text-results", "metrics", "significant_tpt_ead") == 0
 
 
+def test_stories_the_same_six_in_each_half(stories):
+    human, metrics, model = stories
+    pairs = list(product(("template_per_token", "ead"), ("surprise", "originality", "value")))
+    below = {
+        kind: sum(
+            stats.spearmanr(metrics[name][model == kind], human[dim][model == kind]).pvalue < 0.05
+            for name, dim in pairs
+        )
+        for kind in (True, False)
+    }
+    assert below == {True: 0, False: 4}, (
+        "the defence by halves: none of the models' stories, four of people's"
+    )
+
+
 def test_stories_another_metric_exceeds_its_bar(stories, at):
     human, metrics, model = stories
     assert model.sum() == 100
