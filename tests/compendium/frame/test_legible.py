@@ -80,3 +80,6 @@ def test_a_page_refuses_an_illegible_figure_where_it_is_asked_to(picture, tmp_pa
     axis.texts[0].set_color("black")
     with pytest.raises(legible.Illegible, match="create/pale can be read: take it from illegible.txt"):
         page.save_figure(figure, "pale")
+    listed.write_text("create/\n")
+    axis.texts[0].set_color("#8A8F98")
+    page.save_figure(figure, "pale")
