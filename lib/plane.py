@@ -38,8 +38,9 @@ def spread(positions, gap: float) -> np.ndarray:
 def principal_plane(measures: pd.DataFrame, components: int = 2) -> Plane:
     """Principal components of the standardised ranks of measures[story, measure].
 
-    Incomplete stories and constant measures are left out. A component's sign is fixed so that its loadings
-    sum to a positive number. Raises ValueError where fewer than two stories or measures are left.
+    Incomplete stories and constant measures are left out. A component's sign is fixed so that its loadings sum to a
+    positive number. Loadings and shares are rounded to 10 decimals, scores to 12: below that processors differ. Raises
+    ValueError where fewer than two stories or measures are left.
 
     >>> principal_plane(pd.DataFrame({"a": [1, 2, 3], "b": [2, 4, 7]})).share.round(3)
     array([1., 0.])
@@ -55,7 +56,7 @@ def principal_plane(measures: pd.DataFrame, components: int = 2) -> Plane:
     signs = np.where(loadings.sum(axis=0) < 0, -1.0, 1.0)
     keep = slice(0, min(components, len(singular)))
     return Plane(
-        pd.DataFrame((left * np.sqrt(len(standard)) * signs)[:, keep], index=varied.index),
-        pd.DataFrame((loadings * signs)[:, keep], index=varied.columns),
-        singular**2 / (singular**2).sum(),
+        pd.DataFrame((left * np.sqrt(len(standard)) * signs)[:, keep].round(12), index=varied.index),
+        pd.DataFrame((loadings * signs)[:, keep].round(10), index=varied.columns),
+        (singular**2 / (singular**2).sum()).round(10),
     )

@@ -77,7 +77,8 @@ def two_sided(ratings, fill=7.0) -> TwoSided:
     """Factorise the row-centred matrix and read both sides (A5-A8).
 
     ratings[judge, item] on the rating scale. Raises SpectralError where every judge is constant (no axis) or
-    the loadings sum to zero (no side of the axis is the better one).
+    the loadings sum to zero (no side of the axis is the better one). left, right and consensus are rounded to 10
+    decimals, below which processors differ.
 
     >>> found = two_sided([[5, 6, 8], [4, 6, 9]], "row_mean")
     >>> found.consensus.round(2), found.loadings.round(2)
@@ -101,7 +102,8 @@ def two_sided(ratings, fill=7.0) -> TwoSided:
     level = float(loadings @ means / weight)
     scale = float(sigma[0] * (loadings @ left) / weight)
     basis = np.column_stack([left, vectors[:, 1]])
-    return TwoSided(sigma, left, right, loadings, level, scale, level + scale * right, basis)
+    consensus = (level + scale * right).round(10)
+    return TwoSided(sigma, left.round(10), right.round(10), loadings, level, scale, consensus, basis)
 
 
 def anchored(values, index: int, at: float = 7.0) -> np.ndarray:

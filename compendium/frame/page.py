@@ -154,10 +154,13 @@ class Page:
         write_csv_atomic(self.out / relative, frame, index=index)
 
     def save_figure(self, figure, name: str) -> None:
-        """Write a figure below `figures` as PNG and SVG, the same bytes each time (no dates, stable ids)."""
+        """Write a figure below `figures` as PNG and SVG, the same bytes each time (no dates, stable ids) and on every
+        processor (its frame is rounded to a thousandth of an inch: the SVG's ids are hashes of it to the last bit)."""
+        frame = figure.get_tightbbox().padded(0.1).frozen()
+        frame.set_points(np.round(frame.get_points(), 3))
         for ending, metadata in (("svg", {"Date": None, "Creator": None}), ("png", {"Software": None})):
             with atomic_write(self.figures / f"{name}.{ending}", suffix=f".{ending}") as temporary:
-                figure.savefig(temporary, metadata=metadata, bbox_inches="tight")
+                figure.savefig(temporary, metadata=metadata, bbox_inches=frame)
         if judge := os.environ.get("COMPENDIUM_FIGURES"):  # in the tests; no result hangs on that module
             import_module(judge).check(figure, f"{self.study}/{name}")
 

@@ -12,14 +12,23 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+
 from compendium.frame.paths import ROOT, STUDIES, shown
 
-OLD = "AVX2 FMA3 AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR"
+# what this machine's numpy chooses between, under its own names: a name that it does not know turns nothing off
+FOUND = np.show_config("dicts")["SIMD Extensions"]["found"]
+OLD = {
+    "OPENBLAS_CORETYPE": "Prescott",
+    "NPY_DISABLE_CPU_FEATURES": " ".join(FOUND),
+    "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX512F,-AVX2,-FMA,-FMA4",  # exp, log and sin of the C library
+}
+WITHOUT_512 = " ".join(name for name in FOUND if "512" in name or name == "X86_V4")
 VARIANTS = {
-    "haswell": {"OPENBLAS_CORETYPE": "Haswell"},
+    "haswell": {"OPENBLAS_CORETYPE": "Haswell", "NPY_DISABLE_CPU_FEATURES": WITHOUT_512},
     "skylakex": {"OPENBLAS_CORETYPE": "SkylakeX", "TZ": "Pacific/Chatham"},
     "zen": {"OPENBLAS_CORETYPE": "Zen", "PYTHONHASHSEED": "1"},
-    "prescott": {"OPENBLAS_CORETYPE": "Prescott", "NPY_DISABLE_CPU_FEATURES": OLD, "PYTHONHASHSEED": "2"},
+    "prescott": {**OLD, "PYTHONHASHSEED": "2"},
     "threads2": {"OMP_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2", "LC_ALL": "C"},
     "threads4": {"OMP_NUM_THREADS": "4", "OPENBLAS_NUM_THREADS": "4", "TZ": "America/St_Johns"},
     "turkish": {"LC_ALL": "tr_TR.UTF-8", "TZ": "Asia/Kathmandu"},

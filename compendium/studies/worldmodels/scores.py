@@ -175,8 +175,8 @@ def table_6(valid: pd.DataFrame, games: dict[str, POSG], *, horizon: int) -> pd.
             for ids in triples
         ]
         rows[model] = {
-            "mean_sd": np.nanmean(within_pair_sd(scores)),
-            "median_range": np.nanmedian(scores.max(axis=1) - scores.min(axis=1)),
+            "mean_sd": pd.Series(within_pair_sd(scores)).mean(),
+            "median_range": (scores.max(axis=1) - scores.min(axis=1)).median(),
             "equivalent": sum(same),
         }
     return pd.DataFrame.from_dict(rows, orient="index")
@@ -274,10 +274,11 @@ def table_11(cultural: pd.DataFrame, games: dict[str, POSG], *, horizon: int) ->
 
 
 def self_agreement(mine: pd.DataFrame, games: dict[str, POSG], horizon: int) -> float:
-    """Mean agreement of one model's candidates for the same case under different conditions (SelfF1)."""
+    """Mean agreement of one model's candidates for the same case under different conditions (SelfF1); NaN where no
+    case has two."""
     by_case = [[games[name] for name in part["id"] if name in games] for _, part in mine.groupby("case")]
     scores = [self_consistency(found, lambda a, b: agreement(a, b, horizon)) for found in by_case]
-    return float(np.nanmean(scores))
+    return float(pd.Series(scores, dtype=float).mean())
 
 
 def table_12(runs: pd.DataFrame) -> pd.DataFrame:
