@@ -1,4 +1,5 @@
 """The clients of a stage, one an endpoint: what stops one stops all, and each endpoint keeps its own pace."""
+# Tested by tests/compendium/asking/test_directory.py.
 
 import asyncio
 from collections import Counter
