@@ -167,7 +167,7 @@ def test_a_judge_that_answers_nothing_useful(project, tmp_path):
         shown, _ = process.communicate(timeout=400)
     assert process.returncode == 0, shown
     cells = read_cells(tmp_path / "cells.csv").set_index(["exhibit", "row", "column"])
-    assert cells.at[("judge-void", useless, "count"), "value"] == 170
+    assert cells.at[("judge-void", useless, "count"), "value"] == 14, "of every description"
     assert cells.at[("judge-void", "anthropic/claude-opus-4.6", "count"), "value"] == 0
     assert cells.at[("table-11", useless, "rho"), "note"] == f"void: {useless}"
     warning = "WARNING: 100% of the replies of GPT-5.4 are void"
@@ -187,7 +187,7 @@ def test_the_ceiling_holds_to_the_call(project, tmp_path):
     """An estimate that was too low lets the run start; the ceiling stops it before the call that could pass it."""
     text = (project / "params/live.yaml").read_text()
     dear = (
-        text.replace("dollars: 500.0", "dollars: 50.0")
+        text.replace("dollars: 500.0", "dollars: 2.0")
         .replace("default: 1000", "default: 1")
         .replace("default: {input: 5.0, output: 25.0}", "default: {input: 0.0, output: 1000.0}")
     )
@@ -198,6 +198,6 @@ def test_the_ceiling_holds_to_the_call(project, tmp_path):
             shown, _ = process.communicate(timeout=200)
     finally:
         (project / "params/live.yaml").write_text(text)
-    assert process.returncode != 0 and "BudgetError: the ceiling of $50.0000 in total is reached" in shown
+    assert process.returncode != 0 and "BudgetError: the ceiling of $2.0000 in total is reached" in shown
     with Ledger(tmp_path / "ledgers/alienbench.sqlite", readonly=True) as ledger:
-        assert 40 < ledger.spent()["total"]["dollars"] <= 50
+        assert 1 < ledger.spent()["total"]["dollars"] <= 2

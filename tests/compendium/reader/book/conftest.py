@@ -204,7 +204,7 @@ def out(tmp_path_factory):
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "compendium.frame.verify.findings", lambda study: [off] if study == "alienbench" else []
+            "compendium.frame.verdicts.findings", lambda study: [off] if study == "alienbench" else []
         )
         assert verify(["released", "alienbench,across", str(folder), *map(str, paths)]) == 0
     body = pd.DataFrame({"alpha": ["0.91"]}, index=["Total"])
